@@ -28,8 +28,11 @@ quietly() { # WHAT COMMAND...
 
 # The paths of the lab's parts; each exists only when complete (see scripts/lab).
 guest_root() { echo "$cache/guest"; }
-# 6.1 or 6.12 -> the full version of the guest tree's kernel
-lab_kver() { cat "$cache/guest/kver.$1" 2>/dev/null || die "the lab has no kernel $1: run scripts/lab guest"; }
+# 6.1 or 6.12 -> the full version of the lab's kernel of that line
+lab_kver() {
+  cat "$cache/guest/kver.$1" 2>/dev/null || cat "$cache/headers/kver.$1" 2>/dev/null ||
+    die "the lab has no kernel $1: run scripts/lab guest"
+}
 
 # Where a kernel of this version is built against: the machine's headers, or the lab's.
 headers_of() { # KVER
