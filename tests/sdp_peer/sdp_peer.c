@@ -662,8 +662,12 @@ fail:
 	return rc;
 }
 
+/*
+ * @psn: where our receiving starts. The CM knows it only after our REQ or REP
+ * is sent (the starting PSN of either is the sender's receive PSN).
+ */
 static int peer_to_rts(struct peer *p, struct ib_cm_id *id,
-		       const struct peer_opts *o)
+		       const struct peer_opts *o, int psn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
 	int mask, rc;
@@ -673,6 +677,8 @@ static int peer_to_rts(struct peer *p, struct ib_cm_id *id,
 	rc = ib_cm_init_qp_attr(id, &attr, &mask);
 	if (rc)
 		return rc;
+	if (psn >= 0)
+		attr.rq_psn = psn;
 	attr.min_rnr_timer = IB_RNR_TIMER_000_64;
 	attr.max_dest_rd_atomic = min_t(int, o->rd,
 					p->dev->attrs.max_qp_rd_atom);
@@ -1112,6 +1118,7 @@ static int peer_cmd_rep(struct peer *p, char **argv, int argc)
 	u8 data[IB_CM_REP_PRIVATE_DATA_SIZE] = {};
 	struct ib_cm_rep_param rep = {};
 	struct ib_cm_id *id = peer_id(p);
+	int psn = get_random_u32() & 0xffffff;
 	struct peer_opts o;
 	long len;
 	int rc;
@@ -1126,11 +1133,11 @@ static int peer_cmd_rep(struct peer *p, char **argv, int argc)
 		return -ENOTCONN;
 	rc = peer_make_qp(p);
 	if (!rc)
-		rc = peer_to_rts(p, id, &o);
+		rc = peer_to_rts(p, id, &o, psn);
 	if (rc)
 		return rc;
 	rep.qp_num = p->qp->qp_num;
-	rep.starting_psn = get_random_u32() & 0xffffff;
+	rep.starting_psn = psn;
 	rep.private_data = data;
 	rep.private_data_len = len;
 	rep.responder_resources = o.rd;
@@ -1149,7 +1156,7 @@ static int peer_cmd_rts(struct peer *p, char **argv, int argc)
 		return -EINVAL;
 	if (!id || !p->qp)
 		return -ENOTCONN;
-	return peer_to_rts(p, id, &o);
+	return peer_to_rts(p, id, &o, -1);
 }
 
 static int peer_cmd_rtu(struct peer *p, char **argv, int argc)
