@@ -179,9 +179,14 @@ void full_open(struct full_listener *f)
 	int i;
 
 	note_step("fill the backlog");
-	f->lfd = new_listener(1);
+	/*
+	 * Not 1: with as many half-open requests as the backlog TCP goes over
+	 * to SYN cookies, and a client whose last ACK finds the queue full
+	 * believes for ever in a connection that the server has forgotten.
+	 */
+	f->lfd = new_listener(4);
 	f->port = port_of(f->lfd);
-	f->nfill = 2;	/* as TCP: backlog + 1 */
+	f->nfill = 5;	/* as TCP: backlog + 1 */
 	for (i = 0; i < f->nfill; i++) {
 		f->fill[i] = new_socket();
 		expect_ret(connect_to(f->fill[i], my_addr(), f->port), 0);
