@@ -52,11 +52,11 @@ static enum sdp_violation params_check(const struct sdp_bsdh *bsdh, u8 mid,
 	if (peer->major != 1 && peer->major != 2)
 		return SDP_V_R7;
 	if (peer->max_adverts == 0)
-		return SDP_V_R43;
+		return SDP_V_R6;
 	if (peer->bufs < SDP_MIN_CREDITS)
-		return SDP_V_R29;
+		return SDP_V_R4;
 	if (peer->rcv_size < SDP_MIN_RCV_SIZE)
-		return SDP_V_R32;
+		return SDP_V_R5;
 	return SDP_V_NONE;
 }
 
@@ -93,7 +93,7 @@ enum sdp_violation sdp_hello_parse(const struct sdp_hello *hello,
 	violation = params_check(&hello->bsdh, SDP_MID_HELLO,
 				 offsetof(struct sdp_hello, reserved3), peer);
 	if (violation == SDP_V_NONE && peer->ipv != 4 && peer->ipv != 6)
-		violation = SDP_V_R7;
+		violation = SDP_V_R10;
 	return violation;
 }
 
@@ -124,6 +124,8 @@ void sdp_hello_ack_build(struct sdp_hello_ack *ack,
 enum sdp_violation sdp_hello_ack_parse(const struct sdp_hello_ack *ack,
 				       u8 major, struct sdp_params *peer)
 {
+	enum sdp_violation violation;
+
 	memset(peer, 0, sizeof(*peer));
 	peer->major = ack->version >> 4;
 	peer->minor = ack->version & 0xf;
@@ -134,8 +136,10 @@ enum sdp_violation sdp_hello_ack_parse(const struct sdp_hello_ack *ack,
 	}
 	peer->bufs = be16_to_cpu(ack->bsdh.bufs);
 	peer->rcv_size = be32_to_cpu(ack->act_rcv_size);
-	if (peer->major != major)
-		return SDP_V_R7;
-	return params_check(&ack->bsdh, SDP_MID_HELLO_ACK,
-			    offsetof(struct sdp_hello_ack, reserved), peer);
+	violation = params_check(&ack->bsdh, SDP_MID_HELLO_ACK,
+				 offsetof(struct sdp_hello_ack, reserved),
+				 peer);
+	if (violation == SDP_V_NONE && peer->major != major)
+		violation = SDP_V_R8;
+	return violation;
 }

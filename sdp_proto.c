@@ -65,9 +65,16 @@ bool sdp_conn_set_state(struct sdp_conn *conn, enum sdp_state state)
 
 static const char * const violation_names[SDP_V_COUNT] = {
 	[SDP_V_NONE] = "none",
-#define VIOLATION_NAME(rule) [SDP_V_##rule] = #rule,
-	SDP_VIOLATIONS(VIOLATION_NAME)
-#undef VIOLATION_NAME
+	[SDP_V_R4] = "R4", [SDP_V_R5] = "R5", [SDP_V_R6] = "R6",
+	[SDP_V_R7] = "R7", [SDP_V_R8] = "R8", [SDP_V_R10] = "R10",
+	[SDP_V_R15] = "R15", [SDP_V_R18] = "R18", [SDP_V_R20] = "R20",
+	[SDP_V_R21] = "R21", [SDP_V_R22] = "R22", [SDP_V_R26] = "R26",
+	[SDP_V_R29] = "R29", [SDP_V_R32] = "R32", [SDP_V_R34] = "R34",
+	[SDP_V_R35] = "R35", [SDP_V_R37] = "R37", [SDP_V_R41] = "R41",
+	[SDP_V_R42] = "R42", [SDP_V_R43] = "R43", [SDP_V_R44] = "R44",
+	[SDP_V_R48] = "R48", [SDP_V_R53] = "R53", [SDP_V_R60] = "R60",
+	[SDP_V_R67] = "R67", [SDP_V_R88] = "R88", [SDP_V_R90] = "R90",
+	[SDP_V_R91] = "R91", [SDP_V_R94] = "R94",
 };
 
 /**

@@ -139,17 +139,14 @@ enum sdp_peer_kind {
 	SDP_PEER_FULL,		/* everything */
 };
 
-/* The rules whose violation by the peer ends a connection. */
-#define SDP_VIOLATIONS(V) \
-	V(R7) V(R15) V(R18) V(R20) V(R21) V(R22) V(R26) V(R29) V(R32) V(R34) \
-	V(R35) V(R37) V(R41) V(R42) V(R43) V(R44) V(R48) V(R53) V(R60) V(R67) \
-	V(R88) V(R90) V(R91) V(R94)
-
+/* The rules whose violation by the peer ends or refuses a connection. */
 enum sdp_violation {
 	SDP_V_NONE,
-#define SDP_V_ENUM(rule) SDP_V_##rule,
-	SDP_VIOLATIONS(SDP_V_ENUM)
-#undef SDP_V_ENUM
+	SDP_V_R4, SDP_V_R5, SDP_V_R6, SDP_V_R7, SDP_V_R8, SDP_V_R10,
+	SDP_V_R15, SDP_V_R18, SDP_V_R20, SDP_V_R21, SDP_V_R22, SDP_V_R26,
+	SDP_V_R29, SDP_V_R32, SDP_V_R34, SDP_V_R35, SDP_V_R37, SDP_V_R41,
+	SDP_V_R42, SDP_V_R43, SDP_V_R44, SDP_V_R48, SDP_V_R53, SDP_V_R60,
+	SDP_V_R67, SDP_V_R88, SDP_V_R90, SDP_V_R91, SDP_V_R94,
 	SDP_V_COUNT,
 };
 
