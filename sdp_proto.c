@@ -158,7 +158,6 @@ void sdp_conn_peer(struct sdp_conn *conn, const struct sdp_params *peer)
 	conn->peer_kind = peer_kind(peer);
 	conn->max_adverts = peer->max_adverts;
 	conn->credit = peer->bufs;
-	conn->peer_bufs = peer->bufs;
 	conn->peer_rcv_size = peer->rcv_size;
 	conn->granted = min_t(u32, conn->posted, 0xffff);
 }
@@ -660,31 +659,80 @@ static u32 available(const struct sdp_conn *conn)
 	return min_t(u32, conn->posted - conn->received, 0xffff);
 }
 
-/* Credits that a message sent now would bring the peer (3.5). */
-static u32 news(const struct sdp_conn *conn)
+/* MSeqAck for the next message: held back during a cancel (R19, R55, R56). */
+static u32 ack_to_send(const struct sdp_conn *conn, u8 mid)
 {
+	if (conn->cancelled && mid != SDP_MID_SEND_SM)
+		return conn->cancel_mseq - 1;
+	return conn->rx_mseq;
+}
+
+/*
+ * Credits that the peer will think it has after a message with @ack sent now:
+ * it takes what is not acknowledged for still under way (3.3, 3.4).
+ */
+static u32 grant(const struct sdp_conn *conn, u32 ack)
+{
+	u32 held = conn->rx_mseq - ack;
 	u32 avail = available(conn);
 
-	return avail > conn->granted ? avail - conn->granted : 0;
+	return avail > held ? avail - held : 0;
 }
 
-static bool may_send_control(const struct sdp_conn *conn)
+/* Credits that @mid sent now would bring the peer (3.5). */
+static u32 news(const struct sdp_conn *conn, u8 mid)
 {
-	return conn->credit >= 2 || (conn->credit == 1 && news(conn));
+	u32 next = grant(conn, ack_to_send(conn, mid));
+
+	return next > conn->granted ? next - conn->granted : 0;
 }
 
-/* R27 and the policy of 3.6; R31 with a peer of three buffers. */
+/*
+ * While MSeqAck is held back a message must not take credits back: the peer may
+ * have used them, and its difference would wrap. Only buffers of the held
+ * messages that are not yet posted again bring this about.
+ */
+static bool would_revoke(const struct sdp_conn *conn, u8 mid)
+{
+	return grant(conn, ack_to_send(conn, mid)) < conn->granted;
+}
+
+static bool may_send_control(const struct sdp_conn *conn, u8 mid)
+{
+	if (would_revoke(conn, mid))
+		return false;
+	return conn->credit >= 2 || (conn->credit == 1 && news(conn, mid));
+}
+
+/*
+ * R27 and the policy of 3.6. R31: where an update for every empty Data would
+ * make the other end send one too, for ever, only every second is answered.
+ * That is so with three buffers, be it all or what a stalled reader leaves.
+ */
 static bool update_due(const struct sdp_conn *conn)
 {
-	u32 fresh = news(conn);
+	u32 fresh = news(conn, SDP_MID_DATA);
 
 	if (!fresh || !conn->credit)
 		return false;
 	if (conn->granted <= 1)
 		return true;
-	if (conn->last_rx_empty && conn->peer_bufs <= SDP_MIN_CREDITS)
+	if (conn->last_rx_empty && fresh == 1 &&
+	    available(conn) <= SDP_MIN_CREDITS)
 		return false;
 	return conn->granted == 2 || fresh >= max(2U, available(conn) / 2);
+}
+
+/*
+ * The probe obliges the peer to answer, and its answer takes one of our
+ * buffers. With two left that would oblige us in turn: two ends whose readers
+ * are both stalled would never fall silent.
+ */
+static bool probe_due(const struct sdp_conn *conn,
+		      const struct sdp_tx_queue *queue)
+{
+	return conn->probe && conn->credit == SDP_MIN_CREDITS - 1 &&
+	       queue->payload && available(conn) >= SDP_MIN_CREDITS;
 }
 
 /* An RdmaRdCompl is owed: all is read, or a cancel ends the reading. */
@@ -722,43 +770,42 @@ static bool payload_due(const struct sdp_conn *conn,
 	return queue->nodelay || !queue->in_flight;
 }
 
-/* Which message goes now? false: none. The order is that of 3.5. */
+/* Everything but Data; it may go ahead of queued payload (3.5). */
+static bool choose_control(struct sdp_conn *conn,
+			   const struct sdp_tx_queue *queue, u8 *mid)
+{
+	if (read_report_due(conn))
+		*mid = SDP_MID_RDMA_RD_COMPL;
+	else if (send_sm_due(conn))
+		*mid = SDP_MID_SEND_SM;
+	else if (conn->resize_ack)
+		*mid = SDP_MID_CH_RCV_BUF_ACK;
+	else if (fin_due(conn, queue))
+		*mid = SDP_MID_DISCONN;
+	else if (conn->grow_wanted && !conn->fin_sent)
+		*mid = SDP_MID_CH_RCV_BUF;
+	else
+		return false;
+	return may_send_control(conn, *mid);
+}
+
+/* Which message goes now? false: none. */
 static bool choose(struct sdp_conn *conn, const struct sdp_tx_queue *queue,
 		   u8 *mid)
 {
 	if (conn->aborted) {
 		*mid = SDP_MID_ABORT;
-		return conn->abort_wanted && may_send_control(conn);
+		return conn->abort_wanted && may_send_control(conn, *mid);
 	}
 	if (!state_in(conn, LIVE_STATES))
 		return false;
-	if (may_send_control(conn)) {
-		if (read_report_due(conn)) {
-			*mid = SDP_MID_RDMA_RD_COMPL;
-			return true;
-		}
-		if (send_sm_due(conn)) {
-			*mid = SDP_MID_SEND_SM;
-			return true;
-		}
-		if (conn->resize_ack) {
-			*mid = SDP_MID_CH_RCV_BUF_ACK;
-			return true;
-		}
-		if (fin_due(conn, queue)) {
-			*mid = SDP_MID_DISCONN;
-			return true;
-		}
-		if (conn->grow_wanted && !conn->fin_sent) {
-			*mid = SDP_MID_CH_RCV_BUF;
-			return true;
-		}
-	}
-	*mid = SDP_MID_DATA;
-	if (conn->credit >= SDP_MIN_CREDITS && payload_due(conn, queue))
+	if (choose_control(conn, queue, mid))
 		return true;
-	return update_due(conn) ||
-	       (conn->probe && conn->credit == 2 && queue->payload);
+	*mid = SDP_MID_DATA;
+	if (would_revoke(conn, *mid))
+		return false;
+	return (conn->credit >= SDP_MIN_CREDITS && payload_due(conn, queue)) ||
+	       update_due(conn) || probe_due(conn, queue);
 }
 
 static u32 put_be32(u8 *to, u32 value)
@@ -832,14 +879,6 @@ static u32 sending(struct sdp_conn *conn, u8 mid, u8 *ext)
 	}
 }
 
-/* MSeqAck for the next message: held back during a cancel (R19, R55, R56). */
-static u32 ack_to_send(const struct sdp_conn *conn, u8 mid)
-{
-	if (conn->cancelled && mid != SDP_MID_SEND_SM)
-		return conn->cancel_mseq - 1;
-	return conn->rx_mseq;
-}
-
 /**
  * sdp_tx_next - decide on and build the message that may be posted now
  * @conn: the connection
@@ -875,10 +914,10 @@ bool sdp_tx_next(struct sdp_conn *conn, const struct sdp_tx_queue *queue,
 	len = sizeof(bsdh) + ext + (tx->payload ? queue->payload : 0);
 
 	conn->probe = false;
-	conn->granted = available(conn);
+	conn->granted = grant(conn, ack);
 	conn->credit--;
 	bsdh.mid = mid;
-	bsdh.bufs = cpu_to_be16(conn->granted);
+	bsdh.bufs = cpu_to_be16(available(conn));
 	bsdh.len = cpu_to_be32(len);
 	bsdh.mseq = cpu_to_be32(++conn->tx_mseq);
 	bsdh.mseq_ack = cpu_to_be32(ack);
@@ -948,7 +987,8 @@ void sdp_grow_peer(struct sdp_conn *conn)
  * sdp_probe - the persist timer ran out with payload queued (3.6)
  * @conn: the connection
  *
- * An empty Data brings the grant down to where the peer must refresh it.
+ * An empty Data brings the grant down to where the peer must refresh it. Not
+ * while our own reader is stalled at the reserve, see probe_due().
  */
 void sdp_probe(struct sdp_conn *conn)
 {
@@ -1011,7 +1051,7 @@ void sdp_abort(struct sdp_conn *conn, int err)
 	if (!announce)
 		return;
 	conn->abort_wanted = true;
-	if (may_send_control(conn)) {
+	if (may_send_control(conn, SDP_MID_ABORT)) {
 		conn->actions &= ~SDP_ACT_DISCONNECT;
 		conn->actions |= SDP_ACT_PUSH;
 	}

@@ -223,7 +223,6 @@ struct sdp_conn {
 	__u32	received;	/* messages ever received */
 	__u32	granted;	/* credits the peer thinks it has */
 	__u32	credit;		/* messages we may send */
-	__u32	peer_bufs;	/* credits of the Hello: a tiny peer? */
 
 	__u32	rcv_size;	/* S of the buffers we post, bytes */
 	__u32	rcv_limit;	/* longest message that is accepted */
