@@ -218,11 +218,11 @@ static int rx_data(struct sdp_conn *conn, const struct sdp_bsdh *bsdh,
 		conn->last_rx_empty = true;
 		return 0;
 	}
-	if (conn->owed)		/* asked for by our SendSm (R47) */
-		conn->owed -= min(conn->owed, rx->payload);
-	else if (conn->adverts)
+	/* With adverts incomplete only what our SendSm asked for (R47). */
+	if (conn->adverts && rx->payload > conn->owed)
 		return violated(conn, conn->rx_mode == SDP_PIPELINED ?
 				SDP_V_R43 : SDP_V_R42);
+	conn->owed -= min(conn->owed, rx->payload);
 	rx->urgent = bsdh->flags & SDP_FLAG_OOB_PRES;
 	return take_payload(conn, rx);
 }
@@ -285,8 +285,11 @@ static int rx_src_avail(struct sdp_conn *conn, const struct sdp_bsdh *bsdh,
 static int rx_src_cancel(struct sdp_conn *conn, const struct sdp_bsdh *bsdh,
 			 const u8 *ext, struct sdp_rx *rx)
 {
-	if (!conn->adverts)	/* R54 */
+	if (!conn->adverts) {	/* R54 */
+		/* Our SendSm crossed it: the rest may never come (5.5). */
+		conn->owed = 0;
 		return 0;
+	}
 	if (conn->cancelled)
 		return violated(conn, SDP_V_R53);
 	conn->cancelled = true;
