@@ -370,15 +370,23 @@ static int rx_mode_change(struct sdp_conn *conn, const struct sdp_bsdh *bsdh,
 static int rx_ch_rcv_buf(struct sdp_conn *conn, const struct sdp_bsdh *bsdh,
 			 const u8 *ext, struct sdp_rx *rx)
 {
+	u32 ack = be32_to_cpu(bsdh->mseq_ack);
 	__be32 size;
 
 	if (conn->resize_busy)
 		return violated(conn, SDP_V_R91);
-	if (conn->grow_sent && !conn->active)	/* R93: ours wins */
-		return 0;
+	if (conn->grow_sent && (s32)(ack - conn->grow_mseq) < 0) {
+		/* Crossed (R93): the accepting end's request wins. */
+		if (!conn->active)
+			return 0;
+		conn->grow_sent = false;
+		conn->grow_wanted = true;
+	}
 	memcpy(&size, ext, sizeof(size));
 	conn->resize_busy = true;
+	conn->resize_decided = false;
 	conn->resize_to = be32_to_cpu(size);
+	conn->resize_pages = conn->resize_to % 4096 == 0;
 	conn->actions |= SDP_ACT_RESIZE;
 	return 0;
 }
@@ -526,8 +534,7 @@ static enum sdp_violation rx_account(struct sdp_conn *conn,
 /* All buffers of the old size are consumed: the new one may be told (9.1). */
 static void resize_progress(struct sdp_conn *conn)
 {
-	if (conn->resize_busy && !conn->resize_ack &&
-	    !(conn->actions & SDP_ACT_RESIZE) &&
+	if (conn->resize_busy && conn->resize_decided && !conn->resize_ack &&
 	    (s32)(conn->received - conn->resize_mark) >= 0) {
 		conn->resize_ack = true;
 		conn->rcv_size = conn->resize_to;
@@ -586,13 +593,14 @@ int sdp_rx(struct sdp_conn *conn, const void *message, u32 len,
 }
 
 /*
- * OFED counts the payload only in these two messages, and takes the answer for
- * its new payload limit: it would send 16 bytes too many (9.1).
+ * OFED counts the payload only in these two messages, whole pages, and takes
+ * the answer for its new payload limit: it would send 16 bytes too many (9.1).
  */
 static u32 resize_answer(const struct sdp_conn *conn, u32 size)
 {
-	bool payload_only = conn->peer_kind == SDP_PEER_OFED ||
-			    conn->peer_kind == SDP_PEER_COPY;
+	bool payload_only = conn->resize_pages &&
+			    (conn->peer_kind == SDP_PEER_OFED ||
+			     conn->peer_kind == SDP_PEER_COPY);
 
 	return payload_only ? size - sizeof(struct sdp_bsdh) : size;
 }
@@ -613,6 +621,7 @@ void sdp_resize(struct sdp_conn *conn, u32 size)
 	if (size > conn->rcv_size)
 		conn->rcv_limit = size + SDP_RCV_SPARE;
 	conn->actions &= ~SDP_ACT_RESIZE;
+	conn->resize_decided = true;
 	resize_progress(conn);
 }
 
@@ -785,7 +794,7 @@ static bool choose_control(struct sdp_conn *conn,
 		*mid = SDP_MID_CH_RCV_BUF_ACK;
 	else if (fin_due(conn, queue))
 		*mid = SDP_MID_DISCONN;
-	else if (conn->grow_wanted && !conn->fin_sent)
+	else if (conn->grow_wanted && !conn->resize_busy && !conn->fin_sent)
 		*mid = SDP_MID_CH_RCV_BUF;
 	else
 		return false;
@@ -870,6 +879,7 @@ static u32 sending(struct sdp_conn *conn, u8 mid, u8 *ext)
 	case SDP_MID_CH_RCV_BUF:
 		conn->grow_wanted = false;
 		conn->grow_sent = true;
+		conn->grow_mseq = conn->tx_mseq + 1;
 		return put_be32(ext, conn->grow_to);
 	case SDP_MID_DISCONN:
 		conn->fin_sent = true;

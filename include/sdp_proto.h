@@ -206,7 +206,9 @@ struct sdp_conn {
 	bool	reading;	/* an RDMA READ is in process */
 	bool	cancelled;	/* a SrcAvailCancel is being worked off */
 	bool	resize_busy;	/* a received ChRcvBuf is unanswered */
+	bool	resize_decided;	/* ... sdp_resize() was called for it */
 	bool	resize_ack;	/* ... and its answer may go */
+	bool	resize_pages;	/* ... it asked for whole pages, as OFED does */
 	bool	grow_wanted;	/* we want the peer to grow its buffers */
 	bool	grow_sent;	/* our ChRcvBuf is unanswered */
 	bool	grow_refused;	/* never ask again (R92) */
@@ -230,6 +232,7 @@ struct sdp_conn {
 	__u32	resize_mark;	/* ack when so many messages have come */
 	__u32	peer_rcv_size;	/* longest message the peer takes */
 	__u32	grow_to;
+	__u32	grow_mseq;	/* MSeq of our ChRcvBuf */
 
 	__u32	pnd;		/* payload messages sent (R61..R66) */
 	__u32	nd;		/* payload messages received */
