@@ -1,4 +1,291 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * SrcAvail answered by a module without zero copy (T3-T6): SendSm for a peer of version 2, RDMA READ into private memory
+ * for one of version 1; a cancel at once.
+ */
 #include "peer_test.h"
 
-const struct tcase cases_zcopy[] = { { } };
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEED = 11 };
+
+struct advert {
+	uint32_t rkey, len, seq;
+	uint64_t va;
+	char ext[40];
+};
+
+/* Register buffer n, filled with the stream from pos on. */
+static struct advert advert(struct link *l, int n, uint32_t pos, uint32_t len)
+{
+	struct advert a = { .len = len };
+	unsigned long long va;
+
+	peer_cmd(l->p, "mr %d %u r", n, len);
+	if (sscanf(peer_want(l->p, WAIT, "mr"), "%*d rkey=%x va=%llx", &a.rkey, &va) != 2)
+		fail("test: cannot read mr");
+	a.va = va;
+	peer_cmd(l->p, "setmem %d 0 pat=%d:%u:%u", n, SEED, pos, len);
+	snprintf(a.ext, sizeof(a.ext), "%08x%08x%016llx", len, a.rkey, va);
+	l->p->seed_out = SEED;
+	return a;
+}
+
+/* SrcAvail with the first n bytes; the rest of the buffer is still to come. */
+static void src_avail(struct link *l, struct advert *a, uint32_t n)
+{
+	char words[64];
+
+	snprintf(words, sizeof(words), "pat=%d:%u:%u", SEED, l->p->pos_out, n);
+	sdp_wait_credit(l->p, 3, WAIT);
+	SEND(l->p, .mid = SRC_AVAIL, .ext = a->ext, .data = n ? words : NULL);
+	a->seq = l->p->tx_seq;
+	l->p->pos_out += n;
+}
+
+static void send_rest(struct link *l, uint32_t n)
+{
+	while (n) {
+		uint32_t k = n < max_payload(l->p) ? n : max_payload(l->p);
+
+		sdp_wait_credit(l->p, 3, WAIT);
+		sdp_data(l->p, k);
+		n -= k;
+	}
+}
+
+/* RdmaRdCompls until n bytes are fetched. */
+static void want_read(struct link *l, const struct advert *a, uint32_t n)
+{
+	while (n) {
+		struct msg m = sdp_want(l->p, WAIT, RDMA_RD_COMPL, 0);
+		uint32_t k = (uint32_t)m.data[16] << 24 | m.data[17] << 16 | m.data[18] << 8 | m.data[19];
+
+		if (!k)
+			fail("RdmaRdCompl of 0 bytes");
+		if (k > n)
+			fail("RdmaRdCompl of %u bytes, %u are left (R44)", k, n);
+		if ((int32_t)(m.ack - a->seq) < 0)
+			fail("RdmaRdCompl with MSeqAck %u, the SrcAvail is %u (5.4)", m.ack, a->seq);
+		n -= k;
+		l->p->pos_out += k;
+	}
+}
+
+static void no_more_answers(struct peer *p)
+{
+	struct msg m;
+
+	while (sdp_next(p, SHORT, &m) > 0)
+		if (m.mid == SEND_SM || m.mid == RDMA_RD_COMPL)
+			fail("one answer too many, message %02x (R48)", m.mid);
+	if (p->gone)
+		fail("connection ended: %s", p->why);
+}
+
+/* T4: the remainder comes as Data, after what came before and before what comes after. */
+static void t4(struct link *l)
+{
+	struct advert a;
+
+	link_up(l);
+	l->p->seed_out = SEED;
+	sdp_data(l->p, 100);
+	a = advert(l, 0, 100, 65536);
+	src_avail(l, &a, 4);
+	sdp_want(l->p, WAIT, SEND_SM, 0);
+	no_more_answers(l->p);
+	/* the memory is free again */
+	peer_cmd(l->p, "unmr 0");
+	send_rest(l, 65532);
+	sk_pattern(l->s, SEED, 0, 65636);
+	send_rest(l, 1000);
+	sk_pattern(l->s, SEED, 65636, 1000);
+}
+
+static void t4_pipelined(struct link *l)
+{
+	struct advert a, b;
+
+	link_up(l);
+	SEND(l->p, .mid = MODE_CHANGE, .ext = "20000000");
+	a = advert(l, 0, 0, 20000);
+	b = advert(l, 1, 20000, 10000);
+	src_avail(l, &a, 0);
+	sdp_want(l->p, WAIT, SEND_SM, 0);
+	send_rest(l, 20000);
+	src_avail(l, &b, 0);
+	sdp_want(l->p, WAIT, SEND_SM, 0);
+	no_more_answers(l->p);
+	send_rest(l, 10000);
+	sk_pattern(l->s, SEED, 0, 30000);
+}
+
+/* Two at once: each is refused once, the younger stays valid (R47, R48). */
+static void t4_two(struct link *l)
+{
+	struct advert a, b;
+
+	link_up(l);
+	SEND(l->p, .mid = MODE_CHANGE, .ext = "20000000");
+	a = advert(l, 0, 0, 5000);
+	b = advert(l, 1, 5000, 6000);
+	src_avail(l, &a, 0);
+	src_avail(l, &b, 0);
+	sdp_want(l->p, WAIT, SEND_SM, 0);
+	send_rest(l, 5000);
+	sdp_want(l->p, WAIT, SEND_SM, 0);
+	no_more_answers(l->p);
+	send_rest(l, 6000);
+	sk_pattern(l->s, SEED, 0, 11000);
+}
+
+/* T3 at several sizes and amounts of payload. */
+static void t3(struct link *l)
+{
+	static const struct { uint32_t len, payload; } rows[] = {
+		{ 65536, 4 }, { 65536, 1 }, { 2, 1 }, { 100000, 1000 }, { 300000, 1 }, { 4097, 4000 },
+	};
+	uint32_t pos = 0;
+
+	link_up(l);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct advert a = advert(l, i, pos, rows[i].len);
+
+		src_avail(l, &a, rows[i].payload);
+		want_read(l, &a, rows[i].len - rows[i].payload);
+		no_more_answers(l->p);
+		peer_cmd(l->p, "unmr %zu", i);
+		sk_pattern(l->s, SEED, pos, rows[i].len);
+		pos += rows[i].len;
+		send_rest(l, 10);
+		sk_pattern(l->s, SEED, pos, 10);
+		pos += 10;
+	}
+}
+
+/* T6 */
+static void t6(struct link *l)
+{
+	struct advert a, b;
+
+	link_up(l);
+	SEND(l->p, .mid = MODE_CHANGE, .ext = "20000000");
+	a = advert(l, 0, 0, 0x20000);
+	b = advert(l, 1, 0x20000, 0x10000);
+	src_avail(l, &a, 0);
+	src_avail(l, &b, 0);
+	want_read(l, &a, 0x20000);
+	want_read(l, &b, 0x10000);
+	no_more_answers(l->p);
+	sk_pattern(l->s, SEED, 0, 0x30000);
+}
+
+/* More than the socket may hold while nobody reads: it must not all be fetched, and reading frees it. */
+static void read_stalled(struct link *l)
+{
+	struct advert a;
+
+	link_up(l);
+	for (int i = 0; i < 4; i++) {
+		a = advert(l, i, l->p->pos_out, 200000);
+		src_avail(l, &a, 1);
+		sk_pattern(l->s, SEED, i * 200000, 1);
+		sk_pattern(l->s, SEED, i * 200000 + 1, 199999);
+		want_read(l, &a, 199999);
+	}
+}
+
+/* READ fails: the advert was a lie. */
+static void read_error(struct link *l)
+{
+	link_up(l);
+	SEND(l->p, .mid = SRC_AVAIL, .ext = "0001000000001a2b0000000000001000", .data = "61");
+	sdp_want_dreq(l->p, WAIT);
+}
+
+/*
+ * T5: SrcAvail and at once a cancel. The answers may have been on their way: what was read and the payload is
+ * delivered, at most one SendSm comes, and it ends the advert.
+ */
+static void t5(struct link *l)
+{
+	uint32_t got = 4, cancel, sendsm = 0;
+	struct advert a;
+	struct msg m;
+
+	link_up(l);
+	a = advert(l, 0, 0, 65536);
+	src_avail(l, &a, 4);
+	l->p->held_ack = true;
+	SEND(l->p, .mid = SRC_AVAIL_CANCEL);
+	cancel = l->p->tx_seq;
+	while (sdp_next(l->p, 1500, &m) > 0) {
+		if (m.mid == RDMA_RD_COMPL) {
+			if (sendsm)
+				fail("RdmaRdCompl after SendSm (R56)");
+			got += (uint32_t)m.data[16] << 24 | m.data[17] << 16 | m.data[18] << 8 | m.data[19];
+		}
+		if (m.mid == SEND_SM) {
+			if (sendsm++)
+				fail("a second SendSm (R56)");
+			if (m.ack < cancel && l->f.ver >> 4 == 1)
+				fail("SendSm with MSeqAck %u, the cancel is %u (R56)", m.ack, cancel);
+		}
+	}
+	if (l->p->gone)
+		fail("connection ended: %s", l->p->why);
+	if (got > 65536)
+		fail("RdmaRdCompl for more than there is (R44)");
+	if (!sendsm && got != 65536)
+		fail("cancel not answered (R59)");
+	if (sendsm && got == 65536)
+		fail("SendSm after everything was read (R56)");
+	peer_cmd(l->p, "unmr 0");
+	sk_pattern(l->s, SEED, 0, got);
+	sk_quiet(l->s, 100);
+	l->p->pos_out = got;
+	send_rest(l, 500);
+	sk_pattern(l->s, SEED, got, 500);
+}
+
+/* OFED's way: payload up to a page, the rest refused, again and again. */
+static void ofed_sends(struct link *l)
+{
+	uint32_t pos = 0;
+
+	link_up(l);
+	for (int i = 0; i < 8; i++) {
+		struct advert a = advert(l, i, pos, 100000);
+		uint32_t room = l->p->rcvsz - BSDH - 16, n = room < 4096 ? room : 4096;
+
+		src_avail(l, &a, n);
+		sdp_want(l->p, WAIT, SEND_SM, 0);
+		peer_cmd(l->p, "unmr %d", i);
+		for (uint32_t left = 100000 - n; left;) {
+			uint32_t k = left < max_payload(l->p) ? left : max_payload(l->p);
+
+			sdp_wait_credit(l->p, 3, WAIT);
+			sdp_data(l->p, k);
+			left -= k;
+		}
+		sk_pattern(l->s, SEED, pos, 100000);
+		pos += 100000;
+	}
+}
+
+const struct tcase cases_zcopy[] = {
+	{ "T4-sendsm", t4, "cp", NULL, NULL, NULL },
+	{ "T4-sendsm-ofed", ofed_sends, "cp", &fl_ofed, NULL, NULL },
+	{ "T4-sendsm-pipelined", t4_pipelined, "cp", NULL, NULL, NULL },
+	{ "T4-sendsm-two", t4_two, "c", NULL, NULL, NULL },
+	{ "T3-read-v1", t3, "cp", &fl_2005, NULL, NULL },
+	{ "T6-read-pipelined-v1", t6, "cp", &fl_2005, NULL, NULL },
+	{ "read-large-v1", read_stalled, "c", &fl_2005, NULL, NULL },
+	{ "read-error-v1", read_error, "c", &fl_2005, NULL, NULL },
+	{ "T5-cancel", t5, "cp", NULL, NULL, NULL },
+	{ "T5-cancel-v1", t5, "cp", &fl_2005, NULL, NULL },
+	{ }
+};

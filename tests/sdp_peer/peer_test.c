@@ -345,11 +345,11 @@ void link_hello(struct link *l)
 }
 
 /* R2, R10: everything but policy is fixed. */
-static void check_hello(struct link *l, const char *hex)
+static void check_hello(struct link *l, const char *hex, const char *ver)
 {
 	struct sockaddr_in sa;
 	socklen_t len = sizeof(sa);
-	char pat[400], ver[8], cap = '0';
+	char pat[400], cap = '0';
 	const char *at, *ip;
 	uint8_t h[HELLO_LEN];
 
@@ -357,9 +357,8 @@ static void check_hello(struct link *l, const char *hex)
 		fail("Hello too short");
 	if (getsockname(l->s, (struct sockaddr *)&sa, &len))
 		fail("getsockname: %s", strerror(errno));
-	if (h[17] & 1)		/* INVALIDATE_CAP is policy */
+	if (*ver == '2' && (h[17] & 1))		/* INVALIDATE_CAP is policy */
 		cap = '1';
-	snprintf(ver, sizeof(ver), l->f.ver == 0x11 && (h[16] >> 4) == 1 ? "11" : "22");
 	ip = hex_of((uint8_t *)&sa.sin_addr, 4);
 	snprintf(pat, sizeof(pat), "0000.... 0000005c 00000000 00000000 %s4%c00.. ........ ........ %04x0000 "
 		 "000000000000000000000000%s 000000000000000000000000%s "
@@ -421,7 +420,13 @@ void link_connect(struct link *l)
 	}
 	l->s = sk_start_connect(l->port);
 	ev = peer_want(l->p, WAIT, "req");
-	check_hello(l, ev);
+	check_hello(l, ev, "22");
+	if (l->f.ver >> 4 != 1)
+		return;
+	/* a 2005 peer refuses the version, and the other one is offered */
+	peer_cmd(l->p, "rej 28");
+	ev = peer_want(l->p, WAIT, "req");
+	check_hello(l, ev, "11");
 }
 
 void link_answer(struct link *l)
