@@ -204,6 +204,8 @@ static void sigkill_blocked(void)
 {
 	struct full_listener f;
 	int p[2], l = new_listener(1), i;
+	static const long calls[] = { SYS_recvfrom, SYS_accept, SYS_connect,
+				      -1, SYS_sendto };
 	static char big[1 << 20];
 
 	full_open(&f);
@@ -234,8 +236,7 @@ static void sigkill_blocked(void)
 			_exit(3);
 		}
 		/* The sender is asleep when nothing more fits. */
-		wait_blocked(pid, (long[]){ SYS_recvfrom, SYS_accept,
-					    SYS_connect, -1, SYS_sendto }[i]);
+		wait_blocked(pid, calls[i]);
 		kill(pid, SIGKILL);
 		expect_ret(waitpid(pid, NULL, 0), pid);
 	}
