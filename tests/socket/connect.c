@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 
 static struct in_addr ip(const char *s)
 {
@@ -259,7 +260,7 @@ static void sndtimeo(void)
 {
 	struct full_listener f;
 	int64_t t0;
-	int fd, s;
+	int fd;
 
 	full_open(&f);
 	fd = new_socket();
@@ -268,11 +269,7 @@ static void sndtimeo(void)
 	expect_err(connect_to(fd, my_addr(), f.port), EINPROGRESS);
 	expect_true(now_ms() - t0 >= 150);
 	expect_err(connect_to(fd, my_addr(), f.port), EALREADY);
-	set_timeo(fd, SO_SNDTIMEO, 0);
-	full_drain(&f, 1, &s);
-	/* Asked again without a limit it waits for the end. */
-	expect_ret(connect_to(fd, my_addr(), f.port), 0);
-	swap_bytes(fd, s);
+	expect_poll(fd, 0);
 }
 
 static void close_connecting(void)
@@ -315,9 +312,10 @@ static void no_route(void)
 	int u = expect_ok(socket(AF_INET, SOCK_DGRAM, 0));
 	int fd;
 
-	if (!connect(u, (void *)&sa, sizeof(sa)))
-		skip_case("this machine has a route to everywhere");
-	expect_eq(errno, ENETUNREACH);
+	/* With a default route only an empty namespace is without one. */
+	if (!connect(u, (void *)&sa, sizeof(sa)) &&
+	    unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		skip_case("there is a default route and unshare() fails");
 	fd = new_socket();
 	expect_err(connect(fd, (void *)&sa, sizeof(sa)), ENETUNREACH);
 	expect_eq(so_error(fd), 0);

@@ -56,7 +56,7 @@ static long mem_available(void)
 	return kb;
 }
 
-/* The largest of a few looks: per-CPU lists are flushed now and then. */
+/* When it no longer moves: much is freed a grace period later. */
 static long mem_settled(void)
 {
 	struct timespec ts = { 0, 200000000 };

@@ -324,7 +324,7 @@ size_t flood(int fd, size_t limit)
 	 * The peer's kernel takes bytes over while this runs: full means that
 	 * EAGAIN is the answer for a while, not once.
 	 */
-	while (sent < limit && calm < (env.family == AF_INET ? 100 : 400)) {
+	while (sent < limit && calm < (env.family == AF_INET ? 60 : 400)) {
 		ssize_t r;
 
 		pat_fill(buf, pos[fd].tx, sizeof(buf));
