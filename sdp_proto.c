@@ -37,6 +37,14 @@ static const u16 legal_next[SDP_STATES] = {
 			 STATE(FIN_WAIT2) | STATE(CLOSE_WAIT) | \
 			 STATE(LAST_ACK) | STATE(CLOSING))
 
+/* In these we wait for something of the peer or of a send. */
+#define CLOSING_STATES	(STATE(FIN_WAIT1) | STATE(FIN_WAIT2) | \
+			 STATE(LAST_ACK) | STATE(CLOSING))
+
+/* In these they may arrive: around the RTU, and crossing our DREQ. */
+#define RX_STATES	(LIVE_STATES | STATE(SYN_SENT) | STATE(SYN_RECV) | \
+			 STATE(TIME_WAIT))
+
 static bool state_in(const struct sdp_conn *conn, u32 states)
 {
 	return states & (1U << conn->state);
@@ -101,7 +109,7 @@ static int violated(struct sdp_conn *conn, enum sdp_violation violation)
 {
 	if (conn->violation == SDP_V_NONE)
 		conn->violation = violation;
-	fail(conn, ECONNRESET);
+	sdp_abort(conn, ECONNRESET);
 	return -EPROTO;
 }
 
@@ -333,6 +341,12 @@ static int rx_abort(struct sdp_conn *conn, const struct sdp_bsdh *bsdh,
 		    const u8 *ext, struct sdp_rx *rx)
 {
 	conn->rx_fin = false;	/* R86: the end of file is forgotten */
+	if (conn->state == SDP_TIME_WAIT) {	/* our DREQ is on its way */
+		conn->err = ECONNRESET;
+		conn->aborted = true;
+		sdp_conn_set_state(conn, SDP_CLOSE);
+		conn->actions |= SDP_ACT_FAIL;
+	}
 	fail(conn, ECONNRESET);
 	return -ECONNRESET;
 }
@@ -544,14 +558,14 @@ static void resize_progress(struct sdp_conn *conn)
 
 /**
  * sdp_rx - a message arrived
- * @conn: in a state in which messages flow, or in SYN_RECV (R12)
+ * @conn: the connection; a message before the RTU establishes it (R12)
  * @message: its first min(@len, SDP_HEADER_MAX) bytes at least
  * @len: bytes received
  * @rx: says what it holds for the user
  *
- * Validates everything before it is used (8.6). Return: 0, or a negative errno
- * after the connection was failed; @conn->violation then names the rule, unless
- * the peer aborted.
+ * Validates everything before it is used (8.6). Return: 0; -ENOTCONN when there
+ * is no connection (any more); another negative errno after the connection was
+ * failed: @conn->violation then names the rule, unless the peer aborted.
  */
 int sdp_rx(struct sdp_conn *conn, const void *message, u32 len,
 	   struct sdp_rx *rx)
@@ -562,6 +576,8 @@ int sdp_rx(struct sdp_conn *conn, const void *message, u32 len,
 	u32 header;
 
 	memset(rx, 0, sizeof(*rx));
+	if (!state_in(conn, RX_STATES) && !conn->abort_wanted)
+		return -ENOTCONN;
 	if (len < sizeof(bsdh))
 		return violated(conn, SDP_V_R15);
 	memcpy(&bsdh, message, sizeof(bsdh));
@@ -574,6 +590,9 @@ int sdp_rx(struct sdp_conn *conn, const void *message, u32 len,
 		return violated(conn, violation);
 
 	conn->actions |= SDP_ACT_PUSH;
+	if (conn->aborted)	/* credits for the AbortConn, nothing else */
+		return -ENOTCONN;
+	sdp_established(conn);	/* R12 */
 	conn->last_rx_empty = false;
 	resize_progress(conn);
 	rx->mid = bsdh.mid;
@@ -1042,10 +1061,14 @@ void sdp_shutdown(struct sdp_conn *conn)
 /**
  * sdp_close_rx - the user will never read again: payload aborts (R90)
  * @conn: the connection
+ *
+ * A SrcAvail that is not served yet is unread data: it aborts at once (R89).
  */
 void sdp_close_rx(struct sdp_conn *conn)
 {
 	conn->rx_closed = true;
+	if (conn->adverts && state_in(conn, LIVE_STATES))
+		sdp_abort(conn, ECONNRESET);
 }
 
 /**
@@ -1053,8 +1076,10 @@ void sdp_close_rx(struct sdp_conn *conn)
  * @conn: the connection
  * @err: positive errno for our own user
  *
- * Before the DisConn: a DREQ at once. After it: AbortConn, and the DREQ when
- * that was sent.
+ * Before the DisConn: a DREQ at once. After it: AbortConn as soon as there is
+ * credit for it, and the DREQ when that was sent. A bare DREQ would tell the
+ * peer that the close was graceful. The caller's close timer ends the wait for
+ * a peer that gives no credit: sdp_close_timeout().
  */
 void sdp_abort(struct sdp_conn *conn, int err)
 {
@@ -1064,33 +1089,26 @@ void sdp_abort(struct sdp_conn *conn, int err)
 	if (!announce)
 		return;
 	conn->abort_wanted = true;
-	if (may_send_control(conn, SDP_MID_ABORT)) {
-		conn->actions &= ~SDP_ACT_DISCONNECT;
-		conn->actions |= SDP_ACT_PUSH;
-	}
+	conn->actions &= ~SDP_ACT_DISCONNECT;
+	conn->actions |= SDP_ACT_PUSH;
 }
 
-/* The QP is gone; both DisConns decide what the user is told (R83, R84). */
+/* The QP is gone; the DisConns decide what the user is told (R83, R84). */
 static void ended(struct sdp_conn *conn, int err)
 {
+	conn->abort_wanted = false;
 	switch (conn->state) {
-	case SDP_CLOSING:
-		/* Both DisConns have crossed; nothing is lost. */
-		sdp_conn_set_state(conn, SDP_TIME_WAIT);
-		break;
-	case SDP_LAST_ACK:
-		if (!conn->fin_sent) {
-			fail(conn, err == ECONNRESET ? EPIPE : err);
-			break;
-		}
-		sdp_conn_set_state(conn, SDP_CLOSE);
-		break;
-	case SDP_CLOSE_WAIT:
-		/* The reader sees all data and EOF, the writer EPIPE. */
-		fail(conn, err == ECONNRESET ? EPIPE : err);
-		break;
 	case SDP_CLOSE:
 	case SDP_TIME_WAIT:
+		break;
+	case SDP_LAST_ACK:
+	case SDP_CLOSING:
+	case SDP_CLOSE_WAIT:
+		/* All of ours arrived: a clean end. */
+		if (conn->fin_done)
+			sdp_conn_set_state(conn, SDP_CLOSE);
+		else	/* the reader sees all data and EOF, the writer EPIPE */
+			fail(conn, err == ECONNRESET ? EPIPE : err);
 		break;
 	default:
 		fail(conn, err);
@@ -1100,9 +1118,16 @@ static void ended(struct sdp_conn *conn, int err)
 /**
  * sdp_disconnected - a DREQ of the peer arrived; the receive CQ is drained
  * @conn: the connection
+ *
+ * A peer that sends it after its own DisConn has got ours, even if our send
+ * has not completed yet.
  */
 void sdp_disconnected(struct sdp_conn *conn)
 {
+	if (conn->state == SDP_CLOSING)
+		sdp_conn_set_state(conn, SDP_TIME_WAIT);
+	else if (conn->state == SDP_LAST_ACK && conn->fin_sent)
+		sdp_conn_set_state(conn, SDP_CLOSE);
 	ended(conn, ECONNRESET);
 	conn->actions &= ~SDP_ACT_DISCONNECT;	/* the DREP is the answer */
 	conn->actions |= SDP_ACT_RELEASE;
@@ -1128,9 +1153,12 @@ void sdp_close_timeout(struct sdp_conn *conn)
 	if (conn->state == SDP_LAST_ACK && conn->fin_done) {
 		sdp_conn_set_state(conn, SDP_CLOSE);
 		conn->actions |= SDP_ACT_DISCONNECT;
-	} else if (state_in(conn, LIVE_STATES)) {
+	} else if (state_in(conn, CLOSING_STATES)) {
 		sdp_abort(conn, ETIMEDOUT);
-	} else if (conn->aborted) {
+		if (may_send_control(conn, SDP_MID_ABORT))
+			return;
+	}
+	if (conn->aborted) {
 		conn->abort_wanted = false;
 		conn->actions |= SDP_ACT_DISCONNECT;
 	}
