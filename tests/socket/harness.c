@@ -333,7 +333,7 @@ static void side_reap(struct end *e, bool killed)
 static void where(const struct end *e, char *buf, size_t n)
 {
 	if (!e->rep)
-		snprintf(buf, n, "(other machine)");
+		snprintf(buf, n, link_fd >= 0 ? "(other machine)" : "(none)");
 	else if (e->status == ST_OK)
 		snprintf(buf, n, "(finished)");
 	else
