@@ -5,7 +5,6 @@
  *
  * As sdp_proto.c, this file does no I/O and compiles into the host's tests.
  */
-#include <linux/byteorder/generic.h>
 #include <linux/kernel.h>
 #include <linux/stddef.h>
 #include <linux/string.h>

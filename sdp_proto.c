@@ -7,7 +7,6 @@
  * This file does no I/O, takes no lock, allocates nothing and knows no time.
  * It compiles into the module and, unchanged, into the tests of the host.
  */
-#include <linux/byteorder/generic.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>

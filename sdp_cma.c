@@ -1,0 +1,669 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Connections: rdma_cm turns addresses into device and path, ib_cm makes the
+ * connection. (Today's rdma_cm refuses the SDP port space and puts a header of
+ * its own before the private data, so it cannot make an SDP connection.)
+ *
+ * CM handlers only note what happened. Everything is done by the channel's
+ * work, which runs alone for its channel and may sleep: it is the only one that
+ * touches the CM ids, and that creates and destroys the QP.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/random.h>
+#include <net/tcp_states.h>
+#include <rdma/ib_cache.h>
+
+#include "sdp.h"
+
+/*
+ * Our REQ is repeated after 2 * packet lifetime + the peer's response time,
+ * 0.8 s with these, so that a slot freed in a full backlog is soon used; 15
+ * repetitions end in ETIMEDOUT. Values are exponents: 4.096 us * 2^n.
+ */
+#define CM_PACKET_LIFE_MAX	15
+#define CM_REMOTE_RESPONSE	17
+#define CM_LOCAL_RESPONSE	20
+#define CM_RETRIES		15
+#define RETRY_COUNT		7
+#define RNR_RETRY_COUNT		7	/* for ever */
+#define RESOLVE_TIMEOUT		4000	/* ms */
+
+/**
+ * sdp_channel_event - have the channel's work handle an event
+ * @ch: the channel, referenced
+ * @event: what happened
+ *
+ * Context: any.
+ */
+void sdp_channel_event(struct sdp_channel *ch, enum sdp_event event)
+{
+	set_bit(event, &ch->events);
+	kref_get(&ch->ref);
+	if (!queue_work(sdp_wq, &ch->work))
+		sdp_channel_put(ch);
+}
+
+/* Is @ch still the connection of its socket? Socket lock. */
+static bool current_channel(const struct sdp_channel *ch)
+{
+	return sdp_sk(ch->sk)->channel == ch;
+}
+
+static bool in_state(struct sdp_channel *ch, int state)
+{
+	bool ret;
+
+	lock_sock(ch->sk);
+	ret = current_channel(ch) && ch->sk->sk_state == state;
+	release_sock(ch->sk);
+	return ret;
+}
+
+/* ---- The end of a channel ----------------------------------------------- */
+
+static void destroy_resolver(struct sdp_channel *ch)
+{
+	if (ch->resolver)
+		rdma_destroy_id(ch->resolver);
+	ch->resolver = NULL;
+}
+
+static void destroy_cm_id(struct sdp_channel *ch)
+{
+	if (ch->cm_id)
+		ib_destroy_cm_id(ch->cm_id);
+	ch->cm_id = NULL;
+}
+
+/* The socket needs this channel no more. */
+static void leave_socket(struct sdp_channel *ch)
+{
+	struct sdp_sock *ssk = sdp_sk(ch->sk);
+
+	lock_sock(ch->sk);
+	if (ssk->channel == ch && ch->sk->sk_state == TCP_CLOSE) {
+		ssk->channel = NULL;
+		sdp_channel_put(ch);
+	}
+	if (!ssk->channel)
+		sdp_rx_free_purge(ch->sk);
+	release_sock(ch->sk);
+}
+
+/* Give everything up, the CM id included, and drop the life reference. */
+static void finish(struct sdp_channel *ch)
+{
+	ch->done = true;
+	sdp_accept_forget(ch);
+	sdp_channel_destroy_qp(ch);
+	destroy_resolver(ch);
+	destroy_cm_id(ch);
+	sdp_device_detach(ch);
+	if (ch->sk)
+		leave_socket(ch);
+	sdp_channel_put(ch);
+}
+
+/* SDP_EV_DISCONNECT: tell the peer's CM; wait for its answer if there is one */
+static void disconnect(struct sdp_channel *ch)
+{
+	if (ch->cm_id && !ch->disconnecting)
+		ch->disconnecting = !ib_send_cm_dreq(ch->cm_id, NULL, 0);
+	destroy_resolver(ch);
+	sdp_channel_destroy_qp(ch);
+	leave_socket(ch);
+	if (!ch->disconnecting && !in_state(ch, TCP_TIME_WAIT))
+		finish(ch);
+}
+
+/* SDP_EV_RELEASE: the peer has been told, or told us */
+static void release(struct sdp_channel *ch)
+{
+	sdp_channel_destroy_qp(ch);
+	leave_socket(ch);
+	if (!ch->disconnecting && !in_state(ch, TCP_TIME_WAIT))
+		finish(ch);
+}
+
+/* ---- Active: from address to REQ ---------------------------------------- */
+
+static void connect_failed(struct sdp_channel *ch, int err)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch) && ch->sk->sk_state == TCP_SYN_SENT)
+		sdp_fail_connect(ch->sk, err);
+	release_sock(ch->sk);
+}
+
+/* What rdma_cm's failures mean to a user of TCP. */
+static int resolve_errno(int status)
+{
+	switch (status) {
+	case -ETIMEDOUT:
+	case -EHOSTUNREACH:
+		return EHOSTUNREACH;
+	case -ENOMEM:
+		return ENOBUFS;
+	default:
+		return ENETUNREACH;	/* no route, or no RDMA device on it */
+	}
+}
+
+static int resolver_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
+{
+	struct sdp_channel *ch = id->context;
+
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		sdp_channel_event(ch, SDP_EV_ADDR);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		sdp_channel_event(ch, SDP_EV_ROUTE);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		ch->resolve_err = resolve_errno(event->status);
+		sdp_channel_event(ch, SDP_EV_UNREACHABLE);
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		/* The work destroys the id; the removal waits for that. */
+		sdp_channel_event(ch, SDP_EV_GONE);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
+
+/* SDP_EV_START */
+static void resolve_address(struct sdp_channel *ch)
+{
+	struct rdma_cm_id *id;
+	int err;
+
+	if (!in_state(ch, TCP_SYN_SENT))
+		return;
+	id = rdma_create_id(sock_net(ch->sk), resolver_event, ch, RDMA_PS_TCP,
+			    IB_QPT_RC);
+	if (IS_ERR(id)) {
+		connect_failed(ch, ENOBUFS);
+		return;
+	}
+	ch->resolver = id;
+	err = rdma_resolve_addr(id, (struct sockaddr *)&ch->src,
+				(struct sockaddr *)&ch->dst, RESOLVE_TIMEOUT);
+	if (err)
+		connect_failed(ch, resolve_errno(err));
+}
+
+/* SDP_EV_ADDR */
+static void resolve_route(struct sdp_channel *ch)
+{
+	int err;
+
+	if (!ch->resolver)
+		return;
+	err = rdma_resolve_route(ch->resolver, RESOLVE_TIMEOUT);
+	if (err)
+		connect_failed(ch, resolve_errno(err));
+}
+
+/* SDP_EV_UNREACHABLE */
+static void resolve_failed(struct sdp_channel *ch)
+{
+	connect_failed(ch, ch->resolve_err);
+}
+
+/* Receives are posted before the peer can send (R4). */
+static int post_first_receives(struct sdp_channel *ch)
+{
+	struct sdp_conn *conn = &sdp_sk(ch->sk)->conn;
+	int err = -ENOMEM;
+
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_post_receives(ch->sk, GFP_KERNEL);
+		if (conn->posted - conn->received >= SDP_MIN_CREDITS)
+			err = sdp_channel_arm(ch);
+	}
+	release_sock(ch->sk);
+	return err;
+}
+
+static int make_qp(struct sdp_channel *ch)
+{
+	int err;
+
+	err = sdp_channel_create_qp(ch);
+	if (err)
+		return err;
+	err = sdp_channel_init_qp(ch, ch->path);
+	return err ?: post_first_receives(ch);
+}
+
+static void own_params(struct sdp_channel *ch, struct sdp_params *own)
+{
+	struct sdp_conn *conn = &sdp_sk(ch->sk)->conn;
+	struct inet_sock *inet = inet_sk(ch->sk);
+
+	memset(own, 0, sizeof(*own));
+	own->major = ch->major;
+	own->minor = ch->major == 1 ? 1 : 2;
+	own->ipv = 4;
+	own->max_adverts = SDP_MAX_ADVERTS;
+	own->bufs = conn->posted - conn->received;
+	own->rcv_size = conn->rcv_size;
+	own->des_rcv_size = SDP_MAX_RCV_SIZE;
+	own->port = inet->inet_sport;
+	memcpy(own->src_ip + 12, &inet->inet_saddr, 4);
+	memcpy(own->dst_ip + 12, &inet->inet_daddr, 4);
+}
+
+static void fill_req(struct sdp_channel *ch, struct ib_cm_req_param *req,
+		     struct sdp_hello *hello)
+{
+	struct rdma_route *route = &ch->resolver->route;
+	u64 sid = SDP_SERVICE_ID_BASE | ntohs(inet_sk(ch->sk)->inet_dport);
+
+	memset(req, 0, sizeof(*req));
+	req->primary_path = ch->path;
+	req->primary_path_inbound = route->path_rec_inbound;
+	req->primary_path_outbound = route->path_rec_outbound;
+	req->ppath_sgid_attr = route->addr.dev_addr.sgid_attr;
+	req->service_id = cpu_to_be64(sid);
+	req->qp_num = ch->qp->qp_num;
+	req->qp_type = IB_QPT_RC;
+	req->starting_psn = get_random_u32() & 0xffffff;
+	req->private_data = hello;
+	req->private_data_len = sizeof(*hello);
+	req->responder_resources = ch->responder_resources;
+	req->initiator_depth = ch->initiator_depth;
+	req->remote_cm_response_timeout = CM_REMOTE_RESPONSE;
+	req->local_cm_response_timeout = CM_LOCAL_RESPONSE;
+	req->flow_control = 1;
+	req->retry_count = RETRY_COUNT;
+	req->rnr_retry_count = RNR_RETRY_COUNT;
+	req->max_cm_retries = CM_RETRIES;
+}
+
+/* A CM id is good for one REQ only. */
+static int send_req(struct sdp_channel *ch)
+{
+	struct ib_cm_req_param req;
+	struct sdp_hello hello;
+	struct sdp_params own;
+	struct ib_cm_id *id;
+
+	id = ib_create_cm_id(ch->device->ib, sdp_cm_handler, ch);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	ch->cm_id = id;
+	lock_sock(ch->sk);
+	own_params(ch, &own);
+	release_sock(ch->sk);
+	sdp_hello_build(&hello, &own);
+	fill_req(ch, &req, &hello);
+	return ib_send_cm_req(id, &req);
+}
+
+static int prepare_connect(struct sdp_channel *ch)
+{
+	const struct ib_device_attr *attrs;
+	int err;
+
+	err = sdp_device_attach(ch, ch->resolver->device);
+	if (err)
+		return err;
+	attrs = &ch->device->ib->attrs;
+	ch->port = ch->resolver->port_num;
+	ch->major = 2;
+	ch->responder_resources = min(SDP_RDMA_DEPTH, attrs->max_qp_rd_atom);
+	ch->initiator_depth = min(SDP_RDMA_DEPTH, attrs->max_qp_init_rd_atom);
+	ch->path = kmemdup(ch->resolver->route.path_rec, sizeof(*ch->path),
+			   GFP_KERNEL);
+	if (!ch->path)
+		return -ENOMEM;
+	ch->path->packet_life_time = min_t(u8, ch->path->packet_life_time,
+					   CM_PACKET_LIFE_MAX);
+	return make_qp(ch);
+}
+
+/* SDP_EV_ROUTE */
+static void request_connection(struct sdp_channel *ch)
+{
+	int err;
+
+	if (!ch->resolver || ch->device || !in_state(ch, TCP_SYN_SENT))
+		return;
+	err = prepare_connect(ch);
+	if (!err)
+		err = send_req(ch);
+	if (err)
+		connect_failed(ch, err == -ENODEV ? ENETUNREACH : ENOBUFS);
+}
+
+/* ---- Active: the answer ------------------------------------------------- */
+
+static void reject_rep(struct sdp_channel *ch)
+{
+	sdp_count(ch->sk, HelloAckRejected);
+	ib_send_cm_rej(ch->cm_id, IB_CM_REJ_CONSUMER_DEFINED, NULL, 0, NULL, 0);
+	connect_failed(ch, ECONNREFUSED);
+}
+
+/* SDP_EV_REP */
+static void rep_received(struct sdp_channel *ch)
+{
+	struct sdp_sock *ssk = sdp_sk(ch->sk);
+	int err;
+
+	if (!in_state(ch, TCP_SYN_SENT))
+		return;
+	if (sdp_hello_ack_parse(&ch->ack, ch->major, &ch->peer) != SDP_V_NONE) {
+		reject_rep(ch);
+		return;
+	}
+	err = sdp_channel_ready_qp(ch);
+	if (!err)
+		err = ib_send_cm_rtu(ch->cm_id, NULL, 0);
+	if (err) {
+		connect_failed(ch, ECONNREFUSED);
+		return;
+	}
+	destroy_resolver(ch);
+	lock_sock(ch->sk);
+	if (current_channel(ch) && ch->sk->sk_state == TCP_SYN_SENT) {
+		sdp_conn_peer(&ssk->conn, &ch->peer);
+		sdp_established(&ssk->conn);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+}
+
+static int reject_errno(u8 reason)
+{
+	switch (reason) {
+	case IB_CM_REJ_TIMEOUT:
+		return ETIMEDOUT;
+	case IB_CM_REJ_INVALID_GID ... IB_CM_REJ_INVALID_ALT_PACKET_RATE:
+		return ENETUNREACH;
+	default:
+		return ECONNREFUSED;
+	}
+}
+
+/* The half-open child's peer is gone. */
+static void child_failed(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_abort(&sdp_sk(ch->sk)->conn, ECONNRESET);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+}
+
+/*
+ * SDP_EV_REJECTED: 28 may mean that the peer knows version 1.1 only (1.5). The
+ * QP has not been used and serves again.
+ */
+static void rejected(struct sdp_channel *ch)
+{
+	if (!in_state(ch, TCP_SYN_SENT)) {
+		child_failed(ch);
+		return;
+	}
+	if (ch->rej_reason != IB_CM_REJ_CONSUMER_DEFINED || ch->major == 1) {
+		connect_failed(ch, reject_errno(ch->rej_reason));
+		return;
+	}
+	sdp_count(ch->sk, VersionRetries);
+	destroy_cm_id(ch);
+	ch->major = 1;
+	if (send_req(ch))
+		connect_failed(ch, ECONNREFUSED);
+}
+
+/* SDP_EV_NO_ANSWER */
+static void no_answer(struct sdp_channel *ch)
+{
+	if (in_state(ch, TCP_SYN_SENT))
+		connect_failed(ch, ETIMEDOUT);
+	else
+		child_failed(ch);
+}
+
+/* ---- Passive ------------------------------------------------------------ */
+
+static int send_rep(struct sdp_channel *ch)
+{
+	struct ib_cm_rep_param rep = {};
+	struct sdp_hello_ack ack;
+	struct sdp_params own;
+
+	lock_sock(ch->sk);
+	own_params(ch, &own);
+	own.minor = min(own.minor, ch->peer.minor);
+	sdp_close_timer_start(ch->sk, SDP_RTU_TIMEOUT);
+	release_sock(ch->sk);
+	sdp_hello_ack_build(&ack, &own);
+	rep.qp_num = ch->qp->qp_num;
+	rep.starting_psn = get_random_u32() & 0xffffff;
+	rep.private_data = &ack;
+	rep.private_data_len = sizeof(ack);
+	rep.responder_resources = ch->responder_resources;
+	rep.initiator_depth = ch->initiator_depth;
+	rep.flow_control = 1;
+	rep.rnr_retry_count = RNR_RETRY_COUNT;
+	return ib_send_cm_rep(ch->cm_id, &rep);
+}
+
+static bool make_child(struct sdp_channel *ch)
+{
+	struct sock *listener = ch->listener, *sk = NULL;
+
+	lock_sock(listener);
+	if (listener->sk_state == TCP_LISTEN)
+		sk = sdp_clone_child(listener, ch);
+	release_sock(listener);
+	return sk;
+}
+
+/* SDP_EV_REQ */
+static void accept_request(struct sdp_channel *ch)
+{
+	int err;
+
+	if (!make_child(ch)) {
+		finish(ch);	/* destroying the CM id rejects */
+		return;
+	}
+	err = make_qp(ch);
+	if (err)
+		goto fail;
+	lock_sock(ch->sk);
+	sdp_conn_peer(&sdp_sk(ch->sk)->conn, &ch->peer);
+	release_sock(ch->sk);
+	err = sdp_channel_ready_qp(ch);
+	if (!err)
+		err = send_rep(ch);
+	if (!err)
+		return;
+fail:
+	pr_debug("child: %d\n", err);
+	child_failed(ch);
+}
+
+/* SDP_EV_RTU */
+static void rtu_received(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_established(&sdp_sk(ch->sk)->conn);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+}
+
+/* ---- The end, as the CM sees it ----------------------------------------- */
+
+/* SDP_EV_FAILED: take what is in the CQs, then report */
+static void transport_failed(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch) && ch->qp) {
+		ch->failed = true;
+		sdp_channel_poll(ch->sk);
+	}
+	release_sock(ch->sk);
+}
+
+/* SDP_EV_DREQ: a DisConn may wait in the receive CQ (R83) */
+static void dreq_received(struct sdp_channel *ch)
+{
+	ib_send_cm_drep(ch->cm_id, NULL, 0);
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_channel_poll(ch->sk);
+		sdp_count_disconnect(ch->sk);
+		sdp_disconnected(&sdp_sk(ch->sk)->conn);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+	ch->disconnecting = false;
+	release(ch);
+}
+
+/* SDP_EV_DISCONNECTED: the CM's time-wait begins */
+static void dreq_answered(struct sdp_channel *ch)
+{
+	if (!in_state(ch, TCP_TIME_WAIT))
+		finish(ch);
+}
+
+/* SDP_EV_TIMEWAIT_OVER */
+static void timewait_over(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_timewait_over(&sdp_sk(ch->sk)->conn);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+	if (!in_state(ch, TCP_ESTABLISHED))
+		finish(ch);
+}
+
+/* SDP_EV_GONE */
+static void device_gone(struct sdp_channel *ch)
+{
+	if (ch->sk) {
+		lock_sock(ch->sk);
+		if (current_channel(ch)) {
+			sdp_count(ch->sk, ResetDevice);
+			sdp_channel_poll(ch->sk);
+			sdp_transport_failed(&sdp_sk(ch->sk)->conn, ECONNRESET);
+			sdp_timewait_over(&sdp_sk(ch->sk)->conn);
+			sdp_act(ch->sk);
+		}
+		release_sock(ch->sk);
+	}
+	finish(ch);
+}
+
+/* ---- Events ------------------------------------------------------------- */
+
+struct event_handler {
+	enum sdp_event event;
+	void (*handle)(struct sdp_channel *ch);
+};
+
+/* In the order in which they make sense when several have come. */
+static const struct event_handler event_handlers[] = {
+	{ SDP_EV_START, resolve_address },
+	{ SDP_EV_ADDR, resolve_route },
+	{ SDP_EV_ROUTE, request_connection },
+	{ SDP_EV_UNREACHABLE, resolve_failed },
+	{ SDP_EV_REQ, accept_request },
+	{ SDP_EV_REP, rep_received },
+	{ SDP_EV_RTU, rtu_received },
+	{ SDP_EV_REJECTED, rejected },
+	{ SDP_EV_NO_ANSWER, no_answer },
+	{ SDP_EV_FAILED, transport_failed },
+	{ SDP_EV_DREQ, dreq_received },
+	{ SDP_EV_DISCONNECTED, dreq_answered },
+	{ SDP_EV_TIMEWAIT_OVER, timewait_over },
+	{ SDP_EV_GONE, device_gone },
+	{ SDP_EV_DISCONNECT, disconnect },
+	{ SDP_EV_RELEASE, release },
+};
+
+/**
+ * sdp_channel_work - handle the events of a channel
+ * @work: the channel's
+ *
+ * Context: process, may sleep; never concurrently for one channel.
+ */
+void sdp_channel_work(struct work_struct *work)
+{
+	struct sdp_channel *ch = container_of(work, struct sdp_channel, work);
+	unsigned long events = xchg(&ch->events, 0);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(event_handlers) && !ch->done; i++)
+		if (events & BIT(event_handlers[i].event))
+			event_handlers[i].handle(ch);
+	sdp_channel_put(ch);
+}
+
+/**
+ * sdp_cm_handler - a CM event for one of our ids
+ * @cm_id: the id
+ * @event: the event
+ *
+ * Context: process, the CM's or the MAD layer's workqueue; must not wait for a
+ * socket. Return: non-zero lets the CM destroy a new id (a REQ only).
+ */
+int sdp_cm_handler(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
+{
+	struct sdp_channel *ch = cm_id->context;
+
+	switch (event->event) {
+	case IB_CM_REQ_RECEIVED:
+		return sdp_req_received(cm_id, event);
+	case IB_CM_REP_RECEIVED:
+		memcpy(&ch->ack, event->private_data, sizeof(ch->ack));
+		/* Our READs are limited by what the peer can answer (R98). */
+		ch->initiator_depth =
+			min(ch->initiator_depth,
+			    event->param.rep_rcvd.responder_resources);
+		sdp_channel_event(ch, SDP_EV_REP);
+		break;
+	case IB_CM_RTU_RECEIVED:
+	case IB_CM_USER_ESTABLISHED:
+		sdp_channel_event(ch, SDP_EV_RTU);
+		break;
+	case IB_CM_REJ_RECEIVED:
+		ch->rej_reason = event->param.rej_rcvd.reason;
+		sdp_channel_event(ch, SDP_EV_REJECTED);
+		break;
+	case IB_CM_REQ_ERROR:
+	case IB_CM_REP_ERROR:
+		sdp_channel_event(ch, SDP_EV_NO_ANSWER);
+		break;
+	case IB_CM_DREQ_RECEIVED:
+		sdp_channel_event(ch, SDP_EV_DREQ);
+		break;
+	case IB_CM_DREQ_ERROR:
+	case IB_CM_DREP_RECEIVED:
+		sdp_channel_event(ch, SDP_EV_DISCONNECTED);
+		break;
+	case IB_CM_TIMEWAIT_EXIT:
+		sdp_channel_event(ch, SDP_EV_TIMEWAIT_OVER);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}
