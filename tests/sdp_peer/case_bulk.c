@@ -56,19 +56,6 @@ static bool socket_reads(struct link *l, struct state *st)
 	return true;
 }
 
-/* What the kinds of peers do with a ChRcvBuf: refuse. OFED speaks of payload sizes. */
-static void answer(struct link *l, const struct msg *m)
-{
-	char ext[16];
-
-	if (m->mid == CH_RCV_BUF) {
-		snprintf(ext, sizeof(ext), "%08x", l->f.size - (l->f.ver == 0x22 && l->f.adverts == 1 ? BSDH : 0));
-		SEND(l->p, .mid = CH_RCV_BUF_ACK, .ext = ext);
-	} else if (m->mid != DATA) {
-		fail("message %02x in a plain stream", m->mid);
-	}
-}
-
 static bool peer_side(struct link *l, uint32_t bytes, uint32_t each)
 {
 	struct peer *p = l->p;
@@ -83,7 +70,8 @@ static bool peer_side(struct link *l, uint32_t bytes, uint32_t each)
 		moved = true;
 	}
 	while ((rc = sdp_next(p, 0, &m)) > 0) {
-		answer(l, &m);
+		if (m.mid != DATA)
+			fail("message %02x in a plain stream", m.mid);
 		moved = true;
 	}
 	if (rc < 0)

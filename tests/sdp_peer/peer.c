@@ -495,6 +495,18 @@ static void maybe_update(struct peer *p)
 	p->updates++;
 }
 
+/* What the kinds of peers do with a ChRcvBuf: refuse. OFED and FreeBSD speak of payload sizes. */
+static void refuse_size(struct peer *p)
+{
+	bool payload_only = p->f->ver == 0x22 && p->f->adverts == 1;
+	char ext[16];
+
+	if (p->asked++)
+		fail("ChRcvBuf again after it was refused (R92)");
+	snprintf(ext, sizeof(ext), "%08x", p->f->size - (payload_only ? BSDH : 0));
+	sdp_send(p, (struct tx){ .mid = CH_RCV_BUF_ACK, .ext = ext });
+}
+
 int sdp_next(struct peer *p, int ms, struct msg *m)
 {
 	long end = now_ms() + ms;
@@ -508,6 +520,10 @@ int sdp_next(struct peer *p, int ms, struct msg *m)
 			check(p, m);
 			if (!p->norepost && !p->gone)
 				sdp_post(p, 1);
+			if (m->mid == CH_RCV_BUF && !p->gone && sdp_credit(p) >= 2) {
+				refuse_size(p);
+				continue;
+			}
 			if (!p->norepost && !p->noupdate && !p->gone)
 				maybe_update(p);
 			return 1;

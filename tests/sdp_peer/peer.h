@@ -81,6 +81,7 @@ struct peer {
 	uint8_t seed_in, seed_out;
 	uint32_t pos_in, pos_out;
 	unsigned int updates, messages, solicited;
+	unsigned int asked;	/* ChRcvBufs that came, and were refused */
 };
 
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -111,7 +112,10 @@ void sdp_send(struct peer *p, struct tx t);
 #define SEND(p, ...) sdp_send(p, (struct tx){ __VA_ARGS__ })
 /* n bytes of the stream's pattern in one Data message */
 void sdp_data(struct peer *p, uint32_t n);
-/* The next message: 1, or 0 after ms, or -1 when the connection is at its end. Checked, and the buffer reposted. */
+/*
+ * The next message: 1, or 0 after ms, or -1 when the connection is at its end. Checked, and the buffer reposted. A
+ * ChRcvBuf is refused and not shown.
+ */
 int sdp_next(struct peer *p, int ms, struct msg *m);
 /* The next message that is no credit update must be this. */
 struct msg sdp_want(struct peer *p, int ms, enum mid mid, uint32_t payload);

@@ -8,6 +8,7 @@
  *   -a  IPv4 address of the RDMA interface (10.1.0.1)     -d  its RDMA device (rxe0)
  *   -t  only cases whose name starts so                   -s  only those that need no module under test
  *   -v  print commands and events                         -l  list the cases
+ *   -m  a stand-in instead of the module, see model.c
  *
  * A case runs once in each of its roles, in a process of its own; a case that takes over 60 s fails.
  */
@@ -30,6 +31,8 @@
 #include <unistd.h>
 
 const char *opt_addr = "10.1.0.1", *opt_dev = "rxe0";
+bool opt_model;
+static int model_status;
 
 static const struct tcase *const tables[] = { cases_self, cases_setup, cases_stream, cases_zcopy, cases_close,
 					      cases_bad, cases_bulk };
@@ -84,9 +87,26 @@ void must_fail(void (*fn)(void *), void *arg, const char *with)
 
 /* ---- sockets ---- */
 
+#ifdef MODEL
+void model_process(void)
+{
+	report = STDERR_FILENO;
+}
+#else
+void model_listen(uint16_t port)
+{
+	fail("built without the model, port %u", port);
+}
+
+int model_connect(uint16_t port, int *status)
+{
+	fail("built without the model, port %u, %d", port, *status);
+}
+#endif
+
 static int sk_new(void)
 {
-	int s = socket(PF_TEST, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int s = socket(opt_model ? AF_INET : PF_TEST, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (s < 0 && (errno == EAFNOSUPPORT || errno == ESOCKTNOSUPPORT))
 		skip("no sockets of family %d: is the module loaded?", PF_TEST);
@@ -106,13 +126,17 @@ int sk_listen(struct link *l)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET };
 	socklen_t len = sizeof(sa);
-	int s = sk_new();
+	int s = sk_new(), small = 4096;
 
-	inet_pton(AF_INET, opt_addr, &sa.sin_addr);
+	inet_pton(AF_INET, opt_model ? "127.0.0.1" : opt_addr, &sa.sin_addr);
+	if (opt_model)
+		setsockopt(s, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	if (bind(s, (struct sockaddr *)&sa, sizeof(sa)) || listen(s, l->backlog) ||
 	    getsockname(s, (struct sockaddr *)&sa, &len))
 		fail("bind, listen: %s", strerror(errno));
 	l->port = ntohs(sa.sin_port);
+	if (opt_model)
+		model_listen(l->port);
 	return s;
 }
 
@@ -131,8 +155,11 @@ int sk_accept(struct link *l)
 int sk_start_connect(uint16_t port)
 {
 	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons(port) };
-	int s = sk_new();
+	int s;
 
+	if (opt_model)
+		return model_connect(port, &model_status);
+	s = sk_new();
 	inet_pton(AF_INET, opt_addr, &sa.sin_addr);
 	fcntl(s, F_SETFL, O_NONBLOCK);
 	if (!connect(s, (struct sockaddr *)&sa, sizeof(sa)) || errno != EINPROGRESS)
@@ -145,6 +172,11 @@ int sk_finish_connect(int s, int ms)
 	socklen_t len = sizeof(int);
 	int err = 0;
 
+	if (opt_model) {
+		if (!sk_wait(model_status, POLLIN, ms) || read(model_status, &err, sizeof(err)) != sizeof(err))
+			fail("connect() still waits after %d ms", ms);
+		return err;
+	}
 	if (!sk_wait(s, POLLOUT, ms))
 		fail("connect() still waits after %d ms", ms);
 	if (getsockopt(s, SOL_SOCKET, SO_ERROR, &err, &len))
@@ -359,6 +391,8 @@ static void check_hello(struct link *l, const char *hex, const char *ver)
 		fail("getsockname: %s", strerror(errno));
 	if (*ver == '2' && (h[17] & 1))		/* INVALIDATE_CAP is policy */
 		cap = '1';
+	if (opt_model)
+		inet_pton(AF_INET, opt_addr, &sa.sin_addr);
 	ip = hex_of((uint8_t *)&sa.sin_addr, 4);
 	snprintf(pat, sizeof(pat), "0000.... 0000005c 00000000 00000000 %s4%c00.. ........ ........ %04x0000 "
 		 "000000000000000000000000%s 000000000000000000000000%s "
@@ -565,7 +599,7 @@ int main(int argc, char **argv)
 	int nonly = 0, c, count[3] = {}, secs;
 	bool list = false, self = false;
 
-	while ((c = getopt(argc, argv, "a:d:t:slv")) != -1) {
+	while ((c = getopt(argc, argv, "a:d:t:slvm")) != -1) {
 		if (c == 'a')
 			opt_addr = optarg;
 		else if (c == 'd')
@@ -574,6 +608,8 @@ int main(int argc, char **argv)
 			only[nonly++] = optarg;
 		else if (c == 's')
 			self = true;
+		else if (c == 'm')
+			opt_model = true;
 		else if (c == 'l')
 			list = true;
 		else if (c == 'v')

@@ -35,6 +35,10 @@ extern const struct tcase cases_self[], cases_setup[], cases_stream[], cases_zco
 	cases_bulk[];
 
 extern const char *opt_addr, *opt_dev;
+extern bool opt_model;
+void model_process(void);
+void model_listen(uint16_t port);
+int model_connect(uint16_t port, int *status);
 
 /* sockets; all fail() on an error and after WAIT ms */
 int sk_listen(struct link *l);
