@@ -734,6 +734,29 @@ static bool may_send_control(const struct sdp_conn *conn, u8 mid)
 	return conn->credit >= 2 || (conn->credit == 1 && news(conn, mid));
 }
 
+/* Only the buffer of an empty Data is new: nothing that the peer waits for. */
+static bool only_echo(const struct sdp_conn *conn, u32 fresh)
+{
+	return conn->last_rx_empty && fresh == 1;
+}
+
+/**
+ * sdp_update_deferred - does a credit update wait for the persist timer?
+ * @conn: the connection
+ *
+ * With both readers stalled at the reserve every empty Data obliges its
+ * receiver (R27) to send one, which obliges the sender: for ever. Here the
+ * chain ends, and the caller calls sdp_probe() after the persist time, as it
+ * does for payload held back by missing credits.
+ */
+bool sdp_update_deferred(const struct sdp_conn *conn)
+{
+	return state_in(conn, LIVE_STATES) && !conn->probe &&
+	       conn->granted == 1 && conn->credit < SDP_MIN_CREDITS &&
+	       available(conn) < SDP_MIN_CREDITS &&
+	       only_echo(conn, news(conn, SDP_MID_DATA));
+}
+
 /*
  * R27 and the policy of 3.6. R31: where an update for every empty Data would
  * make the other end send one too, for ever, only every second is answered.
@@ -746,9 +769,8 @@ static bool update_due(const struct sdp_conn *conn)
 	if (!fresh || !conn->credit)
 		return false;
 	if (conn->granted <= 1)
-		return true;
-	if (conn->last_rx_empty && fresh == 1 &&
-	    available(conn) <= SDP_MIN_CREDITS)
+		return !sdp_update_deferred(conn);
+	if (only_echo(conn, fresh) && available(conn) <= SDP_MIN_CREDITS)
 		return false;
 	return conn->granted == 2 || fresh >= max(2U, available(conn) / 2);
 }
@@ -1015,8 +1037,8 @@ void sdp_grow_peer(struct sdp_conn *conn)
 }
 
 /**
- * sdp_probe - the persist timer ran out with payload queued (3.6)
- * @conn: the connection
+ * sdp_probe - the persist timer ran out (3.6)
+ * @conn: with payload held back by missing credits, or an update deferred
  *
  * An empty Data brings the grant down to where the peer must refresh it. Not
  * while our own reader is stalled at the reserve, see probe_due().

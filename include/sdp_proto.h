@@ -309,6 +309,7 @@ bool sdp_tx_next(struct sdp_conn *conn, const struct sdp_tx_queue *queue,
 void sdp_tx_done(struct sdp_conn *conn, __u8 mid);
 __u32 sdp_tx_room(const struct sdp_conn *conn);
 bool sdp_tx_starved(const struct sdp_conn *conn);
+bool sdp_update_deferred(const struct sdp_conn *conn);
 void sdp_grow_peer(struct sdp_conn *conn);
 void sdp_probe(struct sdp_conn *conn);
 
