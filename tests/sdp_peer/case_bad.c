@@ -56,7 +56,7 @@ static void overrun(struct link *l)
 	l->p->noupdate = true;
 	while (now_ms() < end && !l->p->gone) {
 		while (sdp_credit(l->p) >= 3)
-			SEND(l->p, .mid = DATA, .data = "fill=1:16");
+			SEND(l->p, .mid = DATA, .data = "fill=1:4000");
 		if (!sdp_next(l->p, 500, &m))
 			break;
 	}

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define TEN "0123456789"
+
 static void no_dreq(struct peer *p, int ms)
 {
 	long end = now_ms() + ms;
@@ -77,10 +79,10 @@ static void close_first(struct link *l)
 {
 	link_up(l);
 	for (int i = 0; i < 20; i++)
-		sk_write(l->s, "0123456789");
+		sk_write(l->s, TEN);
 	close(l->s);
-	for (int i = 0; i < 20; i++)
-		sdp_want_text(l->p, WAIT, "0123456789");
+	sdp_want_text(l->p, WAIT, TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+		      TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN);
 	sdp_want(l->p, WAIT, DISCONN, 0);
 	SEND(l->p, .mid = DISCONN);
 	sdp_want_dreq(l->p, WAIT);
@@ -116,6 +118,7 @@ static void simultaneous(struct link *l)
 	link_up(l);
 	shutdown(l->s, SHUT_WR);
 	SEND(l->p, .mid = DISCONN);
+	peer_cmd(l->p, "flush");	/* or the DREQ may overtake it */
 	peer_try(l->p, "dreq");
 	while (sdp_next(l->p, WAIT, &m) > 0)
 		;
@@ -135,10 +138,11 @@ static void crossing_dreq(struct link *l)
 	shutdown(l->s, SHUT_WR);
 	sdp_want(l->p, WAIT, DISCONN, 0);
 	SEND(l->p, .mid = DISCONN);
+	peer_cmd(l->p, "flush");	/* or the DREQ may overtake it */
 	peer_try(l->p, "dreq");
-	while (!l->p->dreq && !l->p->drep)
-		if (!sdp_next(l->p, WAIT, &m))
-			fail("neither DREQ nor DREP");
+	for (long end = now_ms() + WAIT; !l->p->dreq && !l->p->drep; sdp_next(l->p, 20, &m))
+		if (now_ms() > end)
+			fail("neither DREQ nor DREP (R82)");
 	sk_eof(l->s);
 	close(l->s);
 }

@@ -153,7 +153,7 @@ static void before_rtu(struct link *l)
 	sk_read(l->s, "early!!");
 	/* a reply needs no RTU either */
 	talk(l);
-	peer_cmd(l->p, "rtu same");
+	peer_cmd(l->p, "rtu");
 	talk(l);
 }
 
@@ -179,7 +179,7 @@ static void disconn_before_rtu(struct link *l)
 	peer_cmd(l->p, "rts selfrnr=0");
 	SEND(l->p, .mid = DATA, .data = "627965");
 	SEND(l->p, .mid = DISCONN);
-	peer_cmd(l->p, "rtu same");
+	peer_cmd(l->p, "rtu");
 	l->s = sk_accept(l);
 	sk_read(l->s, "bye");
 	sk_eof(l->s);

@@ -386,9 +386,10 @@ static void run_model(uint16_t port)
 		bool want = m.u >= 0 && m.up && !m.shut && !m.oob && m.outlen < ROOM / 2;
 		struct pollfd pf[2] = { { m.p->fd, POLLIN, 0 },
 					{ m.u, (want ? POLLIN : 0) | (m.in ? POLLOUT : 0), 0 } };
+		bool watch = pf[1].events || m.shut;
 		char *ev;
 
-		poll(pf, pf[1].events ? 2 : 1, 200);
+		poll(pf, watch ? 2 : 1, 200);
 		while ((ev = peer_event(m.p, 0))) {
 			if (on_event(ev, major)) {
 				major = 1;
@@ -406,6 +407,12 @@ static void run_model(uint16_t port)
 		}
 		if (pf[1].revents & (POLLIN | POLLHUP) && want)
 			on_user();
+		if (m.shut && m.u >= 0 && pf[1].revents & POLLERR) {
+			m.dead = true;
+			close(m.u);
+			m.u = -1;
+			sdp_abort(&m.c, ECONNRESET);
+		}
 		if (m.outlen && sdp_tx_starved(&m.c) && now_ms() - probe > 500) {
 			probe = now_ms();
 			sdp_probe(&m.c);

@@ -63,6 +63,8 @@ struct told { uint32_t ack; uint16_t bufs; };
 struct peer {
 	int fd;
 	char *buf;		/* the event that was read last */
+	char *later[512];	/* messages for later */
+	unsigned int nlater;
 	bool gone;		/* the connection ended */
 	bool dreq, drep, timewait, rtu;
 	char why[128];		/* what ended it */
@@ -99,7 +101,10 @@ void peer_close(struct peer *p);
 int peer_try(struct peer *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void peer_cmd(struct peer *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *peer_event(struct peer *p, int ms);
-/* The next event of this kind; anything but noise before it fails. Returns the words behind its name. */
+/*
+ * The next event of this kind; messages before it are kept, anything but noise fails. Returns the words behind its
+ * name.
+ */
 char *peer_want(struct peer *p, int ms, const char *name);
 void peer_want_hex(struct peer *p, int ms, const char *name, const char *pattern);
 /* No event but noise for so long. */

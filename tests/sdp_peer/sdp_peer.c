@@ -27,7 +27,7 @@
  *                         QP to RTS, then answer the REQ
  *   rts [rd=N init=N selfrnr=N]
  *                         QP to RTS after a REP, without an RTU
- *   rtu [same]            QP to RTS if it isn't, then send the RTU
+ *   rtu [...]             QP to RTS if it isn't, then send the RTU
  *   est                   tell the CM that a message came before the RTU
  *   rej REASON [HEX]      refuse a REQ or a REP; ends the connection
  *   dreq, drep            disconnect; answer
