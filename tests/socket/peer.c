@@ -9,6 +9,19 @@
 
 #define MAX_CONNS 256
 
+static const char *const names[] = {
+	[P_OPEN] = "peer open", [P_USE] = "peer use",
+	[P_SEND] = "peer send", [P_SEND_SMALL] = "peer send small",
+	[P_RECV] = "peer recv", [P_RECV_EOF] = "peer recv to eof",
+	[P_OOB] = "peer oob", [P_FLOOD] = "peer flood",
+	[P_ECHO] = "peer echo", [P_SHUTDOWN] = "peer shutdown",
+	[P_CLOSE] = "peer close", [P_ABORT] = "peer abort",
+	[P_SETOPT] = "peer setsockopt", [P_GETERR] = "peer SO_ERROR",
+	[P_POLL] = "peer poll", [P_SENT] = "peer outq",
+	[P_INQ] = "peer inq", [P_SKIP] = "peer skip",
+	[P_FILE] = "peer sendfile",
+};
+
 static int conns[MAX_CONNS];
 static int n_conns, cur = -1;
 
@@ -56,19 +69,6 @@ int conn_open(void)
 
 long peer_call(enum peer_op op, int64_t a, int64_t b, int64_t c)
 {
-	static const char *const names[] = {
-		[P_OPEN] = "peer open", [P_USE] = "peer use",
-		[P_SEND] = "peer send", [P_SEND_SMALL] = "peer send small",
-		[P_RECV] = "peer recv", [P_RECV_EOF] = "peer recv to eof",
-		[P_OOB] = "peer oob", [P_FLOOD] = "peer flood",
-		[P_ECHO] = "peer echo", [P_SHUTDOWN] = "peer shutdown",
-		[P_CLOSE] = "peer close", [P_ABORT] = "peer abort",
-		[P_SETOPT] = "peer setsockopt", [P_GETERR] = "peer SO_ERROR",
-		[P_POLL] = "peer poll", [P_SENT] = "peer outq",
-		[P_INQ] = "peer inq", [P_SKIP] = "peer skip",
-		[P_FILE] = "peer sendfile",
-	};
-
 	note_step(names[op]);
 	peer_start(op, a, b, c);
 	return peer_join();
@@ -248,6 +248,10 @@ void peer_serve(void)
 {
 	int64_t v[4];
 
-	while (peer_next(v))
+	note_step("peer idle");
+	while (peer_next(v)) {
+		note_step(names[v[0]]);
 		peer_reply(run_cmd(v));
+		note_step("peer idle");
+	}
 }
