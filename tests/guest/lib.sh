@@ -48,9 +48,9 @@ meet() { # NAME
 
 # qperf answers only the first test of a kind that needs rdma_cm, and a used port lingers: a new server on a new
 # port for each test. Prints what qperf prints.
-qperf_port=19800
-qperf_server() { # -> starts one on $qperf_port
-  qperf_port=$((qperf_port + 1))
+qperf_server() { # -> starts one on $qperf_port; the count is a file because callers run in subshells
+  echo >> /tmp/qperf.count
+  qperf_port=$((19800 + $(wc -l < /tmp/qperf.count)))
   qperf -lp $qperf_port > /dev/null 2>&1 &
   qperf_pid=$!
   wait_for listening tcp $qperf_port
