@@ -4,6 +4,7 @@
 #define _TESTS_LINUX_KERNEL_H
 
 #include <linux/byteorder/generic.h> /* as the kernel's does */
+#include <linux/byteorder/generic.h>
 #include <linux/types.h>
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))

@@ -1,2 +1,0 @@
-#include "harness.h"
-const struct test source_tests[]={{0}};
