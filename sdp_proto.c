@@ -734,12 +734,6 @@ static bool may_send_control(const struct sdp_conn *conn, u8 mid)
 	return conn->credit >= 2 || (conn->credit == 1 && news(conn, mid));
 }
 
-/* Only the buffer of an empty Data is new: nothing that the peer waits for. */
-static bool only_echo(const struct sdp_conn *conn, u32 fresh)
-{
-	return conn->last_rx_empty && fresh == 1;
-}
-
 /**
  * sdp_update_deferred - does a credit update wait for the persist timer?
  * @conn: the connection
@@ -752,9 +746,9 @@ static bool only_echo(const struct sdp_conn *conn, u32 fresh)
 bool sdp_update_deferred(const struct sdp_conn *conn)
 {
 	return state_in(conn, LIVE_STATES) && !conn->probe &&
-	       conn->granted == 1 && conn->credit < SDP_MIN_CREDITS &&
-	       available(conn) < SDP_MIN_CREDITS &&
-	       only_echo(conn, news(conn, SDP_MID_DATA));
+	       conn->last_rx_empty && conn->granted == 1 &&
+	       conn->credit < SDP_MIN_CREDITS &&
+	       available(conn) < SDP_MIN_CREDITS && news(conn, SDP_MID_DATA);
 }
 
 /*
@@ -770,7 +764,7 @@ static bool update_due(const struct sdp_conn *conn)
 		return false;
 	if (conn->granted <= 1)
 		return !sdp_update_deferred(conn);
-	if (only_echo(conn, fresh) && available(conn) <= SDP_MIN_CREDITS)
+	if (conn->last_rx_empty && available(conn) <= SDP_MIN_CREDITS)
 		return false;
 	return conn->granted == 2 || fresh >= max(2U, available(conn) / 2);
 }
@@ -796,10 +790,10 @@ static bool read_report_due(struct sdp_conn *conn)
 	       (advert->done == advert->len || conn->cancelled);
 }
 
-/* SendSm refuses the oldest SrcAvail, or answers a cancel (R48, R56). */
-static bool send_sm_due(struct sdp_conn *conn)
+/* With no report due: refuse the oldest SrcAvail, or answer a cancel (R56). */
+static bool send_sm_due(const struct sdp_conn *conn)
 {
-	return conn->adverts && !conn->reading && !read_report_due(conn) &&
+	return conn->adverts && !conn->reading &&
 	       (conn->cancelled || !serve_by_read(conn));
 }
 
