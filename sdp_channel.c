@@ -375,6 +375,7 @@ int sdp_channel_ready_qp(struct sdp_channel *ch)
 	err = ib_cm_init_qp_attr(ch->cm_id, &attr, &mask);
 	if (err)
 		return err;
+	attr.rq_psn = ch->psn;	/* a child's, ib_cm knows only after the REP */
 	attr.max_dest_rd_atomic = ch->responder_resources;
 	attr.min_rnr_timer = QP_MIN_RNR;
 	err = ib_modify_qp(ch->qp, &attr, mask);

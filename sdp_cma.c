@@ -235,6 +235,7 @@ static int make_qp(struct sdp_channel *ch)
 {
 	int err;
 
+	ch->psn = get_random_u32() & 0xffffff;
 	err = sdp_channel_create_qp(ch);
 	if (err)
 		return err;
@@ -274,7 +275,7 @@ static void fill_req(struct sdp_channel *ch, struct ib_cm_req_param *req,
 	req->service_id = cpu_to_be64(sid);
 	req->qp_num = ch->qp->qp_num;
 	req->qp_type = IB_QPT_RC;
-	req->starting_psn = get_random_u32() & 0xffffff;
+	req->starting_psn = ch->psn;
 	req->private_data = hello;
 	req->private_data_len = sizeof(*hello);
 	req->responder_resources = ch->responder_resources;
@@ -449,7 +450,7 @@ static int send_rep(struct sdp_channel *ch)
 	release_sock(ch->sk);
 	sdp_hello_ack_build(&ack, &own);
 	rep.qp_num = ch->qp->qp_num;
-	rep.starting_psn = get_random_u32() & 0xffffff;
+	rep.starting_psn = ch->psn;
 	rep.private_data = &ack;
 	rep.private_data_len = sizeof(ack);
 	rep.responder_resources = ch->responder_resources;

@@ -404,6 +404,8 @@ static int sdp_create(struct net *net, struct socket *sock, int protocol,
 	struct sdp_sock *ssk;
 	struct sock *sk;
 
+	if (protocol < 0 || protocol >= IPPROTO_MAX)
+		return -EINVAL;
 	if (sock->type != SOCK_STREAM)
 		return -ESOCKTNOSUPPORT;
 	if (protocol && protocol != IPPROTO_TCP && protocol != IPPROTO_SDP)

@@ -980,9 +980,9 @@ bool sdp_tx_next(struct sdp_conn *conn, const struct sdp_tx_queue *queue,
  */
 void sdp_tx_done(struct sdp_conn *conn, u8 mid)
 {
-	if (mid == SDP_MID_ABORT) {
+	if (mid == SDP_MID_ABORT && conn->abort_pending) {
+		conn->abort_pending = false;
 		conn->actions |= SDP_ACT_DISCONNECT;
-		return;
 	}
 	if (mid != SDP_MID_DISCONN)
 		return;
@@ -1093,8 +1093,9 @@ void sdp_close_rx(struct sdp_conn *conn)
  *
  * Before the DisConn: a DREQ at once. After it: AbortConn as soon as there is
  * credit for it, and the DREQ when that was sent. A bare DREQ would tell the
- * peer that the close was graceful. The caller's close timer ends the wait for
- * a peer that gives no credit: sdp_close_timeout().
+ * peer that the close was graceful. Meanwhile the state is CLOSE already, but
+ * with @conn->abort_pending the caller keeps QP, completions and close timer:
+ * sdp_close_timeout() ends the wait for a peer that gives no credit.
  */
 void sdp_abort(struct sdp_conn *conn, int err)
 {
@@ -1104,6 +1105,7 @@ void sdp_abort(struct sdp_conn *conn, int err)
 	if (!announce)
 		return;
 	conn->abort_wanted = true;
+	conn->abort_pending = true;
 	conn->actions &= ~SDP_ACT_DISCONNECT;
 	conn->actions |= SDP_ACT_PUSH;
 }
@@ -1112,6 +1114,7 @@ void sdp_abort(struct sdp_conn *conn, int err)
 static void ended(struct sdp_conn *conn, int err)
 {
 	conn->abort_wanted = false;
+	conn->abort_pending = false;
 	switch (conn->state) {
 	case SDP_CLOSE:
 	case SDP_TIME_WAIT:
@@ -1161,7 +1164,7 @@ void sdp_transport_failed(struct sdp_conn *conn, int err)
 
 /**
  * sdp_close_timeout - the peer did not finish the close in time (8.3)
- * @conn: the connection; nothing happens unless it is closing
+ * @conn: the connection; nothing happens unless it is closing or aborting
  */
 void sdp_close_timeout(struct sdp_conn *conn)
 {
@@ -1173,8 +1176,9 @@ void sdp_close_timeout(struct sdp_conn *conn)
 		if (may_send_control(conn, SDP_MID_ABORT))
 			return;
 	}
-	if (conn->aborted) {
+	if (conn->abort_pending) {
 		conn->abort_wanted = false;
+		conn->abort_pending = false;
 		conn->actions |= SDP_ACT_DISCONNECT;
 	}
 }

@@ -336,6 +336,7 @@ enum sdp_event {
  * @initiator_depth: READs that we may have in process
  * @path: of a child, to the peer
  * @rnr_retry: how often the peer's REQ lets us retry
+ * @psn: of the peer's first packet, as REQ or REP say
  * @ack: the peer's HelloAck
  * @peer: what the peer's Hello or HelloAck said
  * @port: of @device
@@ -381,6 +382,7 @@ struct sdp_channel {
 	struct sockaddr_storage dst;
 	struct sa_path_rec *path;
 	u8 rnr_retry;
+	u32 psn;
 	struct sdp_hello_ack ack;
 	struct sdp_params peer;
 	u32 port;

@@ -200,6 +200,7 @@ struct sdp_conn {
 	bool	fin_sent;
 	bool	fin_done;	/* its send completed */
 	bool	abort_wanted;	/* AbortConn is to be sent */
+	bool	abort_pending;	/* ... or under way: no DREQ before */
 	bool	aborted;	/* nothing but an AbortConn may be sent */
 	bool	probe;		/* persist timer: spend a credit to ask */
 	bool	last_rx_empty;	/* the last message was a credit update */
