@@ -327,9 +327,15 @@ static void timeouts(void)
 		CHECK_EQ(conn.err, ETIMEDOUT);
 		CHECK(!(conn.actions & SDP_ACT_DISCONNECT));
 		expect_mid(&conn, SDP_MID_ABORT);
+		CHECK(conn.abort_pending);
 		/* Its completion never comes either. */
 		sdp_close_timeout(&conn);
 		CHECK(conn.actions & SDP_ACT_DISCONNECT);
+		CHECK(!conn.abort_pending);
+		conn.actions = 0;
+		sdp_close_timeout(&conn);
+		sdp_tx_done(&conn, SDP_MID_ABORT);
+		CHECK_EQ(conn.actions, 0);
 		/* A peer that gives no credit is not waited for again. */
 		up_in(&conn, waiting[i]);
 		conn.credit = 0;
@@ -367,6 +373,7 @@ static void aborts(void)
 			CHECK_EQ(conn.state, SDP_CLOSE);
 			CHECK_EQ(conn.err, cause ? ECONNABORTED : ECONNRESET);
 			CHECK_EQ(!!(conn.actions & SDP_ACT_DISCONNECT), !fin);
+			CHECK_EQ(conn.abort_pending, fin);
 			if (fin) {
 				expect_mid(&conn, SDP_MID_ABORT);
 				sdp_tx_done(&conn, SDP_MID_ABORT);
@@ -424,7 +431,7 @@ static void abort_without_credit(void)
 			sdp_transport_failed(&conn, ETIMEDOUT);
 		else
 			sdp_close_timeout(&conn);
-		CHECK(!conn.abort_wanted);
+		CHECK(!conn.abort_wanted && !conn.abort_pending);
 		CHECK_EQ(conn.err, ECONNRESET);
 		CHECK_EQ(!!(conn.actions & SDP_ACT_DISCONNECT), how != 0);
 	}
