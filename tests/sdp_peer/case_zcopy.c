@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * SrcAvail answered by a module without zero copy (T3-T6): SendSm for a peer of version 2, RDMA READ into private memory
- * for one of version 1; a cancel at once.
+ * SrcAvail answered by a module without zero copy (T3-T6): SendSm for a peer of version 2, RDMA READ into private
+ * memory for one of version 1; a cancel at once.
  */
 #include "peer_test.h"
 
