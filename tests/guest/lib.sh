@@ -51,7 +51,7 @@ meet() { # NAME
 qperf_server() { # -> starts one on $qperf_port; the count is a file because callers run in subshells
   echo >> /tmp/qperf.count
   qperf_port=$((19800 + $(wc -l < /tmp/qperf.count)))
-  qperf -lp $qperf_port > /dev/null 2>&1 &
+  nice -n "${SERVER_NICE:-0}" qperf -lp $qperf_port > /dev/null 2>&1 &
   qperf_pid=$!
   wait_for listening tcp $qperf_port
 }
