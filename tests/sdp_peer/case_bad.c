@@ -27,6 +27,7 @@ static void squeeze(const char *in, char *out)
 static void bad(struct link *l)
 {
 	const struct bad *b = l->tc->arg;
+	bool disconn = false;
 	char ext[100];
 
 	link_up(l);
@@ -39,10 +40,14 @@ static void bad(struct link *l)
 			t.ext = ext;
 		}
 		t.resv = false;	/* in a row it only says: there is a message, its MID is 0 */
+		disconn |= t.mid == DISCONN;
 		sdp_send(l->p, t);
 	}
 	sdp_want_dreq(l->p, WAIT);
-	sk_error(l->s, ECONNRESET);
+	if (!disconn)
+		sk_error(l->s, ECONNRESET);
+	else if (send(l->s, "x", 1, MSG_NOSIGNAL) >= 0)
+		fail("send() after the connection was aborted");
 	stats_after(l);
 }
 

@@ -12,6 +12,7 @@
 /* Some bytes each way; they show that the connection is one. */
 static void talk(struct link *l)
 {
+	sdp_wait_credit(l->p, 3, WAIT);
 	SEND(l->p, .mid = DATA, .data = "68656c6c6f");
 	sk_read(l->s, "hello");
 	sk_write(l->s, "you");

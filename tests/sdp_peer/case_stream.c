@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Data, credits, modes, urgent data and what else flows in an established connection (T2, T9, T12). */
+#define _GNU_SOURCE
 #include "peer_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +151,19 @@ static void stalled_reader(struct link *l)
 	sdp_wait_credit(p, 3, WAIT);
 	sdp_data(p, 10);
 	sk_pattern(l->s, 3, n, 10);
+}
+
+/* A few small messages that nobody reads are no reason to stop: the window follows SO_RCVBUF, as TCP's does. */
+static void unread_window(struct link *l)
+{
+	uint32_t n;
+
+	link_up(l);
+	l->p->noupdate = true;
+	n = fill(l, 500);
+	if (n < 16 * 500)
+		fail("the window closes after %u unread bytes", n);
+	sk_pattern(l->s, 3, 0, n);
 }
 
 /* R27: a probe at credit 2 brings the grant to 1, so an update is owed. */
@@ -422,15 +438,21 @@ static void oob_in(struct link *l)
 	sk_read(l->s, "def");
 }
 
+/* R77: the announcement raises SIGURG, as TCP's urgent pointer ahead of its byte does. */
 static void oob_in_early(struct link *l)
 {
-	struct pollfd pf;
+	struct timespec t = { WAIT / 1000, 0 };
+	sigset_t urg;
 
 	link_up(l);
+	sigemptyset(&urg);
+	sigaddset(&urg, SIGURG);
+	sigprocmask(SIG_BLOCK, &urg, NULL);
+	if (fcntl(l->s, F_SETOWN, getpid()))
+		fail("F_SETOWN: %s", strerror(errno));
 	SEND(l->p, .mid = DATA, .flags = OOB_PEND, .data = "30313233343536373839");
-	pf = (struct pollfd){ l->s, POLLPRI, 0 };
-	if (poll(&pf, 1, WAIT) != 1)
-		fail("no POLLPRI for an OOB byte that is announced (R77)");
+	if (sigtimedwait(&urg, NULL, &t) != SIGURG)
+		fail("no SIGURG for an OOB byte that is announced (R77)");
 	sk_read(l->s, "0123456789");
 	SEND(l->p, .mid = DATA, .flags = OOB_PRES, .data = "61626321");
 	want_oob(l->s, "abc", '!');
@@ -443,6 +465,7 @@ static void oob_in_pend_alone(struct link *l)
 	SEND(l->p, .mid = DATA, .flags = OOB_PEND);
 	SEND(l->p, .mid = DATA, .flags = OOB_PRES, .data = "21");
 	want_oob(l->s, "", '!');
+	sdp_wait_credit(l->p, 3, WAIT);
 	SEND(l->p, .mid = DATA, .data = "61");
 	sk_read(l->s, "a");
 }
@@ -589,6 +612,7 @@ const struct tcase cases_stream[] = {
 	{ "starved-2005", starved, "cp", &fl_2005, NULL, NULL },
 	{ "starved-disconn", starved_disconn, "cp", &fl_four, NULL, NULL },
 	{ "stalled-reader", stalled_reader, "cp", NULL, NULL, NULL },
+	{ "unread-window", unread_window, "cp", NULL, NULL, NULL },
 	{ "window-probe", window_probe, "c", NULL, NULL, NULL },
 	{ "updates", updates, "cp", NULL, NULL, NULL },
 	{ "idle-quiet", idle, "cp", NULL, NULL, NULL },

@@ -115,6 +115,7 @@ static void t4(struct link *l)
 	src_avail(l, &a, 4);
 	sdp_want(l->p, WAIT, SEND_SM, 0);
 	no_more_answers(l->p);
+	read_up_to(l, 104);
 	/* the memory is free again */
 	unmr(l, 0);
 	send_rest(l, 65532);

@@ -524,8 +524,7 @@ static void refuse_size(struct peer *p)
 	bool payload_only = p->f->ver == 0x22 && p->f->adverts == 1;
 	char ext[16];
 
-	if (p->asked++)
-		fail("ChRcvBuf again after it was refused (R92)");
+	p->refused = true;
 	snprintf(ext, sizeof(ext), "%08x", p->f->size - (payload_only ? BSDH : 0));
 	sdp_send(p, (struct tx){ .mid = CH_RCV_BUF_ACK, .ext = ext });
 }
@@ -543,10 +542,12 @@ int sdp_next(struct peer *p, int ms, struct msg *m)
 			check(p, m);
 			if (!p->norepost && !p->gone)
 				sdp_post(p, 1);
-			if (m->mid == CH_RCV_BUF && !p->gone && sdp_credit(p) >= 2) {
+			if (m->mid == CH_RCV_BUF && p->asked++)
+				fail("ChRcvBuf again before or after it was refused (R91, R92)");
+			if (p->asked && !p->refused && !p->gone && sdp_credit(p) >= 2)
 				refuse_size(p);
+			if (m->mid == CH_RCV_BUF)
 				continue;
-			}
 			if (!p->norepost && !p->noupdate && !p->gone)
 				maybe_update(p);
 			return 1;

@@ -83,7 +83,8 @@ struct peer {
 	uint8_t seed_in, seed_out;
 	uint32_t pos_in, pos_out;
 	unsigned int updates, messages, solicited;
-	unsigned int asked;	/* ChRcvBufs that came, and were refused */
+	unsigned int asked;	/* ChRcvBufs that came */
+	bool refused;		/* and were answered */
 };
 
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
