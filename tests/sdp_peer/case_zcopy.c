@@ -139,7 +139,16 @@ static void t4_pipelined(struct link *l)
 	send_rest(l, 10000);
 }
 
-/* Two at once: each is refused once, the younger stays valid (R47, R48). */
+static void want_sendsms(struct peer *p, unsigned int n)
+{
+	struct msg m;
+
+	while (p->sendsms < n)
+		if (sdp_next(p, WAIT, &m) <= 0)
+			fail("%u SendSms, wanted %u", p->sendsms, n);
+}
+
+/* Two at once: each is refused once, at any time; the data comes in order (R47, R48). */
 static void t4_two(struct link *l)
 {
 	struct advert a, b;
@@ -150,11 +159,13 @@ static void t4_two(struct link *l)
 	b = advert(l, 1, 5000, 6000);
 	src_avail(l, &a, 0);
 	src_avail(l, &b, 0);
-	sdp_want(l->p, WAIT, SEND_SM, 0);
+	want_sendsms(l->p, 1);
 	send_rest(l, 5000);
-	sdp_want(l->p, WAIT, SEND_SM, 0);
-	no_more_answers(l->p);
+	want_sendsms(l->p, 2);
 	send_rest(l, 6000);
+	no_more_answers(l->p);
+	if (l->p->sendsms != 2)
+		fail("%u SendSms for two SrcAvails (R48)", l->p->sendsms);
 }
 
 /* T3 at several sizes and amounts of payload. */

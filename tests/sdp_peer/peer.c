@@ -498,6 +498,8 @@ static void check(struct peer *p, struct msg *m)
 	p->messages++;
 	if (m->mid == DISCONN)
 		p->eof = true;
+	if (m->mid == SEND_SM)
+		p->sendsms++;
 }
 
 /* The recommended policy of 3.6. */

@@ -82,7 +82,7 @@ struct peer {
 	bool pattern;		/* payload must be the pattern of the stream */
 	uint8_t seed_in, seed_out;
 	uint32_t pos_in, pos_out;
-	unsigned int updates, messages, solicited;
+	unsigned int updates, messages, solicited, sendsms;
 	unsigned int asked;	/* ChRcvBufs that came */
 	bool refused;		/* and were answered */
 };
