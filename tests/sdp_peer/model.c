@@ -296,7 +296,7 @@ static void act(void)
 		m.c.actions = 0;
 		if (a & SDP_ACT_RESIZE)
 			sdp_resize(&m.c, m.c.rcv_size);
-		if (a & SDP_ACT_READ && sdp_read_next(&m.c, 65536, &rd))
+		if (a & SDP_ACT_READ && sdp_read_next(&m.c, SIZE, &rd))
 			peer_try(m.p, "rdma_read %#x %#llx %u", rd.rkey, (unsigned long long)rd.va, rd.len);
 		if (a & SDP_ACT_FAIL) {
 			if (m.c.err == EPIPE)
