@@ -393,6 +393,9 @@ static u32 rx_max(struct sock *sk)
  * @sk: the socket
  * @gfp: allocation flags
  *
+ * It goes back by kfree_skb(), unless the caller makes it one of those that
+ * circulate (cb->circulates, counted in rx_total).
+ *
  * Context: socket lock, process or softirq. Return: the buffer or NULL.
  */
 struct sk_buff *sdp_rx_buffer(struct sock *sk, gfp_t gfp)
@@ -415,13 +418,37 @@ struct sk_buff *sdp_rx_buffer(struct sock *sk, gfp_t gfp)
 	skb_set_owner_r(skb, sk);
 	memset(sdp_cb(skb), 0, sizeof(struct sdp_skb_cb));
 	sdp_cb(skb)->alloc = alloc;
-	ssk->rx_total++;
 	return skb;
 
 free_skb:
 	kfree_skb(skb);
 	sdp_count(sk, RecvBufferFailures);
 	return NULL;
+}
+
+/**
+ * sdp_rx_drop - free a receive buffer
+ * @sk: the socket
+ * @skb: in no queue
+ *
+ * Context: socket lock, process or softirq.
+ */
+void sdp_rx_drop(struct sock *sk, struct sk_buff *skb)
+{
+	if (sdp_cb(skb)->circulates)
+		sdp_sk(sk)->rx_total--;
+	kfree_skb(skb);
+}
+
+static struct sk_buff *circulating_buffer(struct sock *sk, gfp_t gfp)
+{
+	struct sk_buff *skb = sdp_rx_buffer(sk, gfp);
+
+	if (skb) {
+		sdp_cb(skb)->circulates = true;
+		sdp_sk(sk)->rx_total++;
+	}
+	return skb;
 }
 
 /**
@@ -435,23 +462,20 @@ void sdp_rx_recycle(struct sock *sk, struct sk_buff *skb)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
-	if (ssk->channel && ssk->rx_total <= ssk->rx_want &&
-	    sdp_cb(skb)->alloc == ssk->rx_alloc) {
+	if (sdp_cb(skb)->circulates && ssk->channel &&
+	    ssk->rx_total <= ssk->rx_want &&
+	    sdp_cb(skb)->alloc == ssk->rx_alloc)
 		__skb_queue_tail(&ssk->rx_free, skb);
-		return;
-	}
-	ssk->rx_total--;
-	kfree_skb(skb);
+	else
+		sdp_rx_drop(sk, skb);
 }
 
 static void purge_list(struct sock *sk, struct sk_buff_head *list)
 {
 	struct sk_buff *skb;
 
-	while ((skb = __skb_dequeue(list))) {
-		sdp_sk(sk)->rx_total--;
-		kfree_skb(skb);
-	}
+	while ((skb = __skb_dequeue(list)))
+		sdp_rx_drop(sk, skb);
 }
 
 /**
@@ -484,7 +508,7 @@ static struct sk_buff *next_buffer(struct sock *sk, gfp_t gfp)
 	struct sk_buff *skb = __skb_dequeue(&ssk->rx_free);
 
 	if (!skb && ssk->rx_total < ssk->rx_want)
-		skb = sdp_rx_buffer(sk, gfp);
+		skb = circulating_buffer(sk, gfp);
 	return skb;
 }
 
@@ -561,7 +585,7 @@ void sdp_rx_resize(struct sock *sk)
 	}
 	__skb_queue_head_init(&list);
 	ssk->rx_alloc = SDP_RX_GROWN;
-	while (got < 2 * SDP_RX_MIN && (skb = sdp_rx_buffer(sk, GFP_ATOMIC))) {
+	while (got < 2 * SDP_RX_MIN && (skb = circulating_buffer(sk, GFP_ATOMIC))) {
 		__skb_queue_tail(&list, skb);
 		got++;
 	}
@@ -627,6 +651,21 @@ void sdp_queue_payload(struct sock *sk, struct sk_buff *skb)
 	sdp_count_add(sk, BytesReceived, cb->payload);
 }
 
+/*
+ * The peer has run out of credits for payload: give it more, whether the user
+ * reads or not, up to what SO_RCVBUF allows.
+ */
+static void widen_window(struct sock *sk, gfp_t gfp)
+{
+	struct sdp_sock *ssk = sdp_sk(sk);
+	u32 max = rx_max(sk);
+
+	if (ssk->conn.granted >= SDP_MIN_CREDITS || ssk->rx_want >= max)
+		return;
+	ssk->rx_want = min(2 * ssk->rx_want, max);
+	sdp_post_receives(sk, gfp);
+}
+
 /* The first message may overtake the RTU (R12). */
 static void establish_early(struct sock *sk)
 {
@@ -652,15 +691,16 @@ void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len)
 	void *message = page_address(skb_frag_page(&skb_shinfo(skb)->frags[0]));
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_rx rx;
+	int err;
 
 	establish_early(sk);
-	if ((1 << ssk->conn.state) & (TCPF_CLOSE | TCPF_TIME_WAIT |
-				      TCPF_SYN_SENT)) {
+	ssk->last_active = jiffies;
+	err = sdp_rx(&ssk->conn, message, len, &rx);
+	if (err == -ENOTCONN) {
 		sdp_rx_recycle(sk, skb);
 		return;
 	}
-	ssk->last_active = jiffies;
-	if (sdp_rx(&ssk->conn, message, len, &rx)) {
+	if (err) {
 		sdp_count_violation(sk);
 		rx.payload = 0;
 	}
@@ -673,6 +713,7 @@ void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len)
 		sdp_queue_payload(sk, skb);
 		if (rx.urgent)
 			note_urgent(sk, skb);
+		widen_window(sk, GFP_ATOMIC);
 	} else {
 		/* What holds no payload is posted again at once (3.7). */
 		sdp_rx_recycle(sk, skb);
@@ -695,18 +736,13 @@ struct reader {
 	u32 peek;
 };
 
-/*
- * The user has read: post the buffers again, tell the peer. A peer that had
- * run low while the user was reading gets more buffers (3.6).
- */
+/* The user has read: post the buffers again, tell the peer. */
 static void after_read(struct sock *sk)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
 	if (!ssk->channel || skb_queue_empty(&ssk->rx_free))
 		return;
-	if (ssk->conn.granted <= SDP_MIN_CREDITS)
-		ssk->rx_want = min(2 * ssk->rx_want, rx_max(sk));
 	sdp_post_receives(sk, GFP_KERNEL);
 	sdp_serve_src_avail(sk);
 	sdp_push(sk);

@@ -282,8 +282,7 @@ static void free_rings(struct sdp_channel *ch, struct ib_device *device)
 	while (ch->rx_tail != ch->rx_head) {
 		skb = ch->rx[ch->rx_tail++ % SDP_RQ_DEPTH];
 		unmap_rx(device, skb);
-		kfree_skb(skb);
-		sdp_sk(ch->sk)->rx_total--;
+		sdp_rx_drop(ch->sk, skb);
 	}
 }
 

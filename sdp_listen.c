@@ -165,10 +165,7 @@ static void abort_children(struct sock *sk)
 		sock_orphan(csk);
 		sdp_abort(&child->conn, ECONNRESET);
 		sdp_act(csk);
-		if (csk->sk_state == TCP_CLOSE)
-			sdp_destroy_sock(csk);
-		else
-			sdp_close_timer_start(csk, SDP_CLOSE_TIMEOUT);
+		sdp_orphan_check(csk);
 		release_sock(csk);
 		sock_put(csk);
 	}

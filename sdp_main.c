@@ -137,6 +137,8 @@ static void enter_close(struct sock *sk, int old)
 
 	sk->sk_shutdown = SHUTDOWN_MASK;
 	sdp_timers_stop(sk);
+	if (ssk->conn.abort_pending)
+		sdp_close_timer_start(sk, SDP_ABORT_TIMEOUT);
 	if (old == TCP_SYN_SENT)
 		sdp_count(sk, AttemptFails);
 	else if (ssk->conn.err)
@@ -265,8 +267,25 @@ void sdp_act(struct sock *sk)
 		act_once(sk, actions);
 	}
 	ssk->in_act = false;
-	if (sk->sk_state == TCP_CLOSE && sock_flag(sk, SOCK_DEAD))
+	if (sock_flag(sk, SOCK_DEAD))
+		sdp_orphan_check(sk);
+}
+
+/**
+ * sdp_orphan_check - nobody has the socket: destroy it when it is through
+ * @sk: without a user
+ *
+ * An AbortConn that is still to be sent keeps socket and QP, for a bounded
+ * time, as an unfinished close does.
+ *
+ * Context: socket lock, process or softirq.
+ */
+void sdp_orphan_check(struct sock *sk)
+{
+	if (sk->sk_state == TCP_CLOSE && !sdp_sk(sk)->conn.abort_pending)
 		sdp_destroy_sock(sk);
+	else if (!timer_pending(&sk->sk_timer))
+		sdp_close_timer_start(sk, SDP_CLOSE_TIMEOUT);
 }
 
 /* release_sock() with completions waiting; the spinlock is held. */
@@ -590,6 +609,7 @@ static int sdp_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 		goto free_endpoint;
 
 	release_channel(sk);	/* of an earlier connection */
+	WRITE_ONCE(sk->sk_err, 0);
 	reset_stream(sk);
 	sdp_rx_purge(sk);
 	sock_hold(sk);
@@ -801,10 +821,7 @@ static void sdp_close(struct sock *sk, long timeout)
 	sock_hold(sk);
 	sock_orphan(sk);
 	sk_stop_timer(sk, &sk->sk_timer);
-	if (sk->sk_state == TCP_CLOSE)
-		sdp_destroy_sock(sk);
-	else
-		sdp_close_timer_start(sk, SDP_CLOSE_TIMEOUT);
+	sdp_orphan_check(sk);
 	release_sock(sk);
 	sock_put(sk);
 }

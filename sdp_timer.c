@@ -73,7 +73,7 @@ static void sk_timer_expired(struct timer_list *timer)
 		sdp_count(sk, HalfOpenExpired);
 		sdp_abort(&ssk->conn, ETIMEDOUT);
 		sdp_act(sk);
-	} else if (sock_flag(sk, SOCK_DEAD)) {
+	} else if (sock_flag(sk, SOCK_DEAD) || ssk->conn.abort_pending) {
 		sdp_count(sk, ResetTimeout);
 		sdp_close_timeout(&ssk->conn);
 		sdp_act(sk);
@@ -141,10 +141,13 @@ void sdp_tx_timer_update(struct sock *sk)
 	bool queued = !skb_queue_empty(&sk->sk_write_queue);
 	struct sdp_sock *ssk = sdp_sk(sk);
 	unsigned long delay;
+	bool probe;
 
-	if (!sdp_tx_starved(&ssk->conn))
+	probe = (queued && sdp_tx_starved(&ssk->conn)) ||
+		sdp_update_deferred(&ssk->conn);
+	if (!probe)
 		ssk->tx_backoff = 0;
-	if (queued && sdp_tx_starved(&ssk->conn))
+	if (probe)
 		delay = min_t(unsigned long, SDP_PROBE_MIN << ssk->tx_backoff,
 			      SDP_PROBE_MAX);
 	else if ((queued && corked(sk)) || read_waits(sk))
@@ -161,16 +164,17 @@ static void tx_timer_work(struct sock *sk)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
+	bool queued = !skb_queue_empty(&sk->sk_write_queue);
+
 	if (!ssk->channel || sk->sk_state == TCP_CLOSE)
 		return;
-	if (skb_queue_empty(&sk->sk_write_queue))
-		;
-	else if (sdp_tx_starved(&ssk->conn)) {
+	if ((queued && sdp_tx_starved(&ssk->conn)) ||
+	    sdp_update_deferred(&ssk->conn)) {
 		if (ssk->tx_backoff < 7)
 			ssk->tx_backoff++;
 		sdp_count(sk, CreditProbes);
 		sdp_probe(&ssk->conn);
-	} else {
+	} else if (queued) {
 		ssk->push_now = true;
 	}
 	sdp_serve_src_avail(sk);

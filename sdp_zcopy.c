@@ -38,7 +38,6 @@ void sdp_serve_src_avail(struct sock *sk)
 	if (!skb)
 		return;
 	if (!sdp_read_next(&ssk->conn, read_ahead(sk), &read)) {
-		ssk->rx_total--;
 		kfree_skb(skb);
 		return;
 	}

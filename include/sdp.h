@@ -49,6 +49,7 @@
 
 #define SDP_RDMA_DEPTH		4	/* responder resources, initiator depth */
 #define SDP_CLOSE_TIMEOUT	(60 * HZ)	/* 8.2, 8.3 */
+#define SDP_ABORT_TIMEOUT	(5 * HZ)	/* AbortConn without credit */
 #define SDP_RTU_TIMEOUT		(10 * HZ)	/* half-open children */
 #define SDP_CORK_TIMEOUT	(HZ / 5)	/* TCP_CORK holds no longer */
 #define SDP_PROBE_MIN		(HZ / 2)
@@ -144,7 +145,7 @@ enum {
  * @unsent_seq: the first byte that was not posted
  * @unacked_seq: the first byte whose send did not complete
  * @rx_free: read receive buffers, to be posted again
- * @rx_total: receive buffers owned: posted, queued and free
+ * @rx_total: receive buffers that circulate: posted, queued and free
  * @rx_want: how many there should be
  * @rx_alloc: bytes allocated for each
  * @tx_timer: cork and persist timer
@@ -240,6 +241,7 @@ struct sdp_skb_cb {
 	u32 alloc;	/* receive: bytes of the page */
 	bool urgent;	/* send: the last byte is out of band */
 	bool closed;	/* send: nothing may be added */
+	bool circulates; /* receive: counted in rx_total */
 };
 
 static inline struct sdp_skb_cb *sdp_cb(struct sk_buff *skb)
@@ -413,6 +415,7 @@ extern struct workqueue_struct *sdp_wq;
 struct sock *sdp_clone_child(struct sock *listener, struct sdp_channel *ch);
 void sdp_act(struct sock *sk);
 void sdp_destroy_sock(struct sock *sk);
+void sdp_orphan_check(struct sock *sk);
 void sdp_fail_connect(struct sock *sk, int err);
 
 /* sdp_sockopt.c */
@@ -440,6 +443,7 @@ void sdp_post_receives(struct sock *sk, gfp_t gfp);
 int sdp_rx_prepare(struct sock *sk);
 void sdp_rx_resize(struct sock *sk);
 void sdp_queue_payload(struct sock *sk, struct sk_buff *skb);
+void sdp_rx_drop(struct sock *sk, struct sk_buff *skb);
 void sdp_rx_recycle(struct sock *sk, struct sk_buff *skb);
 struct sk_buff *sdp_rx_buffer(struct sock *sk, gfp_t gfp);
 void sdp_tx_free(struct sock *sk, struct sk_buff *skb);
