@@ -152,7 +152,7 @@ static int wait_for_memory(struct sock *sk, long *timeo)
 		return 0;
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	sdp_push(sk);
-	sdp_count(sk, MemoryWaits);
+	sdp_count(sk, MEMORY_WAITS);
 	return sk_stream_wait_memory(sk, timeo);
 }
 
@@ -287,7 +287,7 @@ static struct sk_buff *take_payload(struct sock *sk)
 	ssk->in_flight++;
 	ssk->push_now = false;
 	note_bulk(sk, skb);
-	sdp_count_add(sk, BytesSent, skb->len);
+	sdp_count_add(sk, BYTES_SENT, skb->len);
 	return skb;
 }
 
@@ -313,23 +313,26 @@ static unsigned int push_batch(struct sock *sk)
 		payload |= tx[n].payload;
 		sdp_count_message(sk, tx[n].mid, true);
 		if (tx[n].mid == SDP_MID_DATA && !tx[n].payload)
-			sdp_count(sk, CreditUpdatesSent);
+			sdp_count(sk, CREDIT_UPDATES_SENT);
 		if (tx[n].solicited)
-			sdp_count(sk, SolicitedSent);
+			sdp_count(sk, SOLICITED_SENT);
 	}
 	if (n)
 		sdp_channel_post_messages(sk, tx, skbs, n, payload);
 	return n;
 }
 
-/* Somebody waits for sends to complete: have that reported. */
+/*
+ * Somebody waits for sends to complete, or may do so without our knowing (poll
+ * waits when two thirds of SO_SNDBUF are used): have that reported.
+ */
 static bool completion_wanted(struct sock *sk)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_conn *conn = &ssk->conn;
 
 	return !skb_queue_empty(&sk->sk_write_queue) ||
-	       sk->sk_wmem_queued > SDP_TX_LAZY ||
+	       sk->sk_wmem_queued >= min(SDP_TX_LAZY, sk->sk_sndbuf / 2) ||
 	       (conn->fin_sent && !conn->fin_done) || conn->aborted ||
 	       conn->reading || ssk->keep_posted;
 }
@@ -341,9 +344,9 @@ static void count_waits(struct sock *sk)
 	if (skb_queue_empty(&sk->sk_write_queue))
 		return;
 	if (sdp_tx_starved(&ssk->conn))
-		sdp_count(sk, CreditWaits);
+		sdp_count(sk, CREDIT_WAITS);
 	else if (!sdp_channel_tx_room(ssk->channel))
-		sdp_count(sk, SendQueueWaits);
+		sdp_count(sk, SEND_QUEUE_WAITS);
 }
 
 /**
@@ -379,13 +382,16 @@ void sdp_push(struct sock *sk)
 
 /* ---- Receiving: buffers ------------------------------------------------- */
 
-/* Buffers that SO_RCVBUF has room for. */
-static u32 rx_max(struct sock *sk)
+/*
+ * Is there room for @size more bytes of buffers? All are charged, whether
+ * posted, unread or free. The least that the protocol needs is always there.
+ */
+static bool rx_room(struct sock *sk, u32 size)
 {
-	u32 size = SKB_TRUESIZE(sdp_sk(sk)->rx_alloc);
+	struct sdp_sock *ssk = sdp_sk(sk);
 
-	return clamp_t(u32, READ_ONCE(sk->sk_rcvbuf) / size, SDP_RX_MIN,
-		       SDP_RQ_DEPTH);
+	return ssk->rx_total < SDP_RX_MIN ||
+	       atomic_read(&sk->sk_rmem_alloc) + size <= ssk->rx_window;
 }
 
 /**
@@ -422,7 +428,7 @@ struct sk_buff *sdp_rx_buffer(struct sock *sk, gfp_t gfp)
 
 free_skb:
 	kfree_skb(skb);
-	sdp_count(sk, RecvBufferFailures);
+	sdp_count(sk, RECV_BUFFER_FAILURES);
 	return NULL;
 }
 
@@ -463,7 +469,7 @@ void sdp_rx_recycle(struct sock *sk, struct sk_buff *skb)
 	struct sdp_sock *ssk = sdp_sk(sk);
 
 	if (sdp_cb(skb)->circulates && ssk->channel &&
-	    ssk->rx_total <= ssk->rx_want &&
+	    (rx_room(sk, 0) || ssk->rx_total == SDP_RX_MIN) &&
 	    sdp_cb(skb)->alloc == ssk->rx_alloc)
 		__skb_queue_tail(&ssk->rx_free, skb);
 	else
@@ -507,7 +513,7 @@ static struct sk_buff *next_buffer(struct sock *sk, gfp_t gfp)
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sk_buff *skb = __skb_dequeue(&ssk->rx_free);
 
-	if (!skb && ssk->rx_total < ssk->rx_want)
+	if (!skb && rx_room(sk, SKB_TRUESIZE(ssk->rx_alloc)))
 		skb = circulating_buffer(sk, gfp);
 	return skb;
 }
@@ -527,7 +533,8 @@ void sdp_post_receives(struct sock *sk, gfp_t gfp)
 
 	if (!ssk->channel || !ssk->channel->qp)
 		return;
-	while ((skb = next_buffer(sk, gfp))) {
+	while (sdp_channel_rx_room(ssk->channel) &&
+	       (skb = next_buffer(sk, gfp))) {
 		if (!sdp_channel_post_receive(sk, skb)) {
 			__skb_queue_head(&ssk->rx_free, skb);
 			break;
@@ -551,7 +558,7 @@ int sdp_rx_prepare(struct sock *sk)
 
 	ssk->rx_alloc = READ_ONCE(sk->sk_rcvbuf) >= least ? SDP_RX_START :
 			SDP_RX_SMALL;
-	ssk->rx_want = SDP_RX_MIN;
+	ssk->rx_window = SDP_RX_MIN * SKB_TRUESIZE(ssk->rx_alloc);
 	return ssk->rx_alloc;
 }
 
@@ -598,7 +605,8 @@ void sdp_rx_resize(struct sock *sk)
 	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) &&
 	    sk->sk_rcvbuf < SDP_RX_BUSY_RCVBUF)
 		WRITE_ONCE(sk->sk_rcvbuf, SDP_RX_BUSY_RCVBUF);
-	ssk->rx_want = got;
+	ssk->rx_window = max_t(u32, ssk->rx_window,
+			       got * SKB_TRUESIZE(SDP_RX_GROWN));
 	purge_list(sk, &ssk->rx_free);
 	sdp_resize(conn, SDP_MAX_RCV_SIZE);
 	while ((skb = __skb_dequeue(&list)))
@@ -608,12 +616,17 @@ void sdp_rx_resize(struct sock *sk)
 
 /* ---- Receiving: messages ------------------------------------------------ */
 
+static u8 *buffer_page(struct sk_buff *skb)
+{
+	return page_address(skb_frag_page(&skb_shinfo(skb)->frags[0]));
+}
+
 /* An urgent byte ends the stream at a mark; a newer one takes its place. */
 static void note_urgent(struct sock *sk, struct sk_buff *skb)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_skb_cb *cb = sdp_cb(skb);
-	u8 *page = page_address(skb_frag_page(&skb_shinfo(skb)->frags[0]));
+	u8 *page = buffer_page(skb);
 	struct sk_buff *head;
 
 	/* As TCP: an unread urgent byte that is next to be read is lost. */
@@ -633,6 +646,14 @@ static void note_urgent(struct sock *sk, struct sk_buff *skb)
 		   SDP_URG_VALID | page[cb->offset + cb->payload - 1]);
 }
 
+static void count_payload(struct sock *sk, u32 payload)
+{
+	struct sdp_sock *ssk = sdp_sk(sk);
+
+	WRITE_ONCE(ssk->rcv_seq, ssk->rcv_seq + payload);
+	sdp_count_add(sk, BYTES_RECEIVED, payload);
+}
+
 /**
  * sdp_queue_payload - put payload in reach of recvmsg
  * @sk: the socket
@@ -642,13 +663,16 @@ static void note_urgent(struct sock *sk, struct sk_buff *skb)
  */
 void sdp_queue_payload(struct sock *sk, struct sk_buff *skb)
 {
-	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_skb_cb *cb = sdp_cb(skb);
 
-	cb->seq = ssk->rcv_seq;
-	WRITE_ONCE(ssk->rcv_seq, ssk->rcv_seq + cb->payload);
+	cb->seq = sdp_sk(sk)->rcv_seq;
 	__skb_queue_tail(&sk->sk_receive_queue, skb);
-	sdp_count_add(sk, BytesReceived, cb->payload);
+	count_payload(sk, cb->payload);
+}
+
+static bool window_at_limit(struct sock *sk)
+{
+	return sdp_sk(sk)->rx_window >= READ_ONCE(sk->sk_rcvbuf);
 }
 
 /*
@@ -658,12 +682,84 @@ void sdp_queue_payload(struct sock *sk, struct sk_buff *skb)
 static void widen_window(struct sock *sk, gfp_t gfp)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
-	u32 max = rx_max(sk);
 
-	if (ssk->conn.granted >= SDP_MIN_CREDITS || ssk->rx_want >= max)
+	if (ssk->conn.granted >= SDP_MIN_CREDITS || window_at_limit(sk))
 		return;
-	ssk->rx_want = min(2 * ssk->rx_want, max);
+	ssk->rx_window = min_t(u32, 2 * ssk->rx_window,
+			       READ_ONCE(sk->sk_rcvbuf));
 	sdp_post_receives(sk, gfp);
+}
+
+/**
+ * sdp_set_rcvlowat - SO_RCVLOWAT: make room for so many unread bytes
+ * @sk: the socket, locked
+ * @val: bytes
+ *
+ * Context: process. Return: 0.
+ */
+int sdp_set_rcvlowat(struct sock *sk, int val)
+{
+	int limit = sk->sk_userlocks & SOCK_RCVBUF_LOCK ? sk->sk_rcvbuf :
+		    sk->sk_prot->sysctl_rmem[2];
+	int need;
+
+	val = min(val, limit / 2);
+	WRITE_ONCE(sk->sk_rcvlowat, val ?: 1);
+	need = 2 * val + SDP_RX_MIN * SKB_TRUESIZE(sdp_sk(sk)->rx_alloc);
+	if (!(sk->sk_userlocks & SOCK_RCVBUF_LOCK) && sk->sk_rcvbuf < need)
+		WRITE_ONCE(sk->sk_rcvbuf, min(need, limit));
+	if (sdp_sk(sk)->channel) {
+		widen_window(sk, GFP_KERNEL);
+		sdp_push(sk);
+	}
+	return 0;
+}
+
+/*
+ * All buffers that SO_RCVBUF allows are out, and the peer cannot send payload:
+ * as TCP collapses its queue under pressure, small messages then share a
+ * buffer. Returns false if @skb has to be queued as it is.
+ */
+static bool collapse(struct sock *sk, struct sk_buff *skb)
+{
+	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
+	struct sdp_sock *ssk = sdp_sk(sk);
+	struct sdp_skb_cb *from = sdp_cb(skb), *to;
+
+	if (ssk->conn.granted >= SDP_MIN_CREDITS || !window_at_limit(sk) ||
+	    !tail)
+		return false;
+	to = sdp_cb(tail);
+	if (to->offset + to->payload + from->payload > to->alloc)
+		return false;
+	memcpy(buffer_page(tail) + to->offset + to->payload,
+	       buffer_page(skb) + from->offset, from->payload);
+	to->payload += from->payload;
+	return true;
+}
+
+static void receive_payload(struct sock *sk, struct sk_buff *skb,
+			    const struct sdp_rx *rx)
+{
+	struct sdp_sock *ssk = sdp_sk(sk);
+	struct sdp_skb_cb *cb = sdp_cb(skb);
+	bool shared;
+
+	cb->offset = rx->offset;
+	cb->payload = rx->payload;
+	cb->seq = ssk->rcv_seq;
+	shared = collapse(sk, skb);
+	if (shared)
+		count_payload(sk, rx->payload);
+	else
+		sdp_queue_payload(sk, skb);
+	if (rx->urgent)
+		note_urgent(sk, skb);
+	if (shared) {
+		sdp_rx_recycle(sk, skb);
+		sdp_post_receives(sk, GFP_ATOMIC);
+	}
+	widen_window(sk, GFP_ATOMIC);
 }
 
 /* The first message may overtake the RTU (R12). */
@@ -688,14 +784,13 @@ static void establish_early(struct sock *sk)
  */
 void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len)
 {
-	void *message = page_address(skb_frag_page(&skb_shinfo(skb)->frags[0]));
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_rx rx;
 	int err;
 
 	establish_early(sk);
 	ssk->last_active = jiffies;
-	err = sdp_rx(&ssk->conn, message, len, &rx);
+	err = sdp_rx(&ssk->conn, buffer_page(skb), len, &rx);
 	if (err == -ENOTCONN) {
 		sdp_rx_recycle(sk, skb);
 		return;
@@ -706,14 +801,9 @@ void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len)
 	}
 	sdp_count_message(sk, rx.mid, false);
 	if (rx.update)
-		sdp_count(sk, CreditUpdatesReceived);
+		sdp_count(sk, CREDIT_UPDATES_RECEIVED);
 	if (rx.payload) {
-		sdp_cb(skb)->offset = rx.offset;
-		sdp_cb(skb)->payload = rx.payload;
-		sdp_queue_payload(sk, skb);
-		if (rx.urgent)
-			note_urgent(sk, skb);
-		widen_window(sk, GFP_ATOMIC);
+		receive_payload(sk, skb, &rx);
 	} else {
 		/* What holds no payload is posted again at once (3.7). */
 		sdp_rx_recycle(sk, skb);

@@ -526,6 +526,17 @@ void sdp_channel_post_messages(struct sock *sk, struct sdp_tx *messages,
 }
 
 /**
+ * sdp_channel_rx_room - receive buffers that the receive queue can take now
+ * @ch: the channel
+ *
+ * Context: socket lock.
+ */
+u32 sdp_channel_rx_room(const struct sdp_channel *ch)
+{
+	return SDP_RQ_DEPTH - (ch->rx_head - ch->rx_tail);
+}
+
+/**
  * sdp_channel_post_receive - post one receive buffer
  * @sk: the socket
  * @skb: the buffer; taken over on success
@@ -541,7 +552,7 @@ bool sdp_channel_post_receive(struct sock *sk, struct sk_buff *skb)
 	struct ib_recv_wr wr = {};
 	struct ib_sge sge;
 
-	if (ch->rx_head - ch->rx_tail >= SDP_RQ_DEPTH || ch->failed || !ch->qp)
+	if (!sdp_channel_rx_room(ch) || ch->failed || !ch->qp)
 		return false;
 	cb->dma = ib_dma_map_page(device,
 				  skb_frag_page(&skb_shinfo(skb)->frags[0]), 0,
@@ -738,6 +749,8 @@ static void report_failure(struct sock *sk, struct sdp_channel *ch)
 	if (ssk->channel != ch || !ch->failed || ch->failure_reported)
 		return;
 	ch->failure_reported = true;
+	if (ssk->conn.state != SDP_CLOSE && ssk->conn.state != SDP_TIME_WAIT)
+		sdp_count(sk, RESET_TRANSPORT);
 	sdp_transport_failed(&ssk->conn, ch->deferred_err ?: ECONNRESET);
 	sdp_act(sk);
 }

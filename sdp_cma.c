@@ -132,7 +132,7 @@ static void connect_failed(struct sdp_channel *ch, int err)
 {
 	lock_sock(ch->sk);
 	if (current_channel(ch) && ch->sk->sk_state == TCP_SYN_SENT)
-		sdp_fail_connect(ch->sk, err);
+		sdp_fail_connect(ch->sk, -err);
 	release_sock(ch->sk);
 }
 
@@ -142,11 +142,11 @@ static int resolve_errno(int status)
 	switch (status) {
 	case -ETIMEDOUT:
 	case -EHOSTUNREACH:
-		return EHOSTUNREACH;
+		return -EHOSTUNREACH;
 	case -ENOMEM:
-		return ENOBUFS;
+		return -ENOBUFS;
 	default:
-		return ENETUNREACH;	/* no route, or no RDMA device on it */
+		return -ENETUNREACH;	/* no route, or no RDMA device on it */
 	}
 }
 
@@ -187,7 +187,7 @@ static void resolve_address(struct sdp_channel *ch)
 	id = rdma_create_id(sock_net(ch->sk), resolver_event, ch, RDMA_PS_TCP,
 			    IB_QPT_RC);
 	if (IS_ERR(id)) {
-		connect_failed(ch, ENOBUFS);
+		connect_failed(ch, -ENOBUFS);
 		return;
 	}
 	ch->resolver = id;
@@ -341,35 +341,38 @@ static void request_connection(struct sdp_channel *ch)
 	if (!err)
 		err = send_req(ch);
 	if (err)
-		connect_failed(ch, err == -ENODEV ? ENETUNREACH : ENOBUFS);
+		connect_failed(ch, err == -ENODEV ? -ENETUNREACH : -ENOBUFS);
 }
 
 /* ---- Active: the answer ------------------------------------------------- */
 
-static void reject_rep(struct sdp_channel *ch)
+static void reject_rep(struct sdp_channel *ch, enum sdp_violation violation)
 {
-	sdp_count(ch->sk, HelloAckRejected);
+	sdp_count(ch->sk, HELLO_ACK_REJECTED);
+	sdp_count_rule(sock_net(ch->sk), violation);
 	ib_send_cm_rej(ch->cm_id, IB_CM_REJ_CONSUMER_DEFINED, NULL, 0, NULL, 0);
-	connect_failed(ch, ECONNREFUSED);
+	connect_failed(ch, -ECONNREFUSED);
 }
 
 /* SDP_EV_REP */
 static void rep_received(struct sdp_channel *ch)
 {
 	struct sdp_sock *ssk = sdp_sk(ch->sk);
+	enum sdp_violation violation;
 	int err;
 
 	if (!in_state(ch, TCP_SYN_SENT))
 		return;
-	if (sdp_hello_ack_parse(&ch->ack, ch->major, &ch->peer) != SDP_V_NONE) {
-		reject_rep(ch);
+	violation = sdp_hello_ack_parse(&ch->ack, ch->major, &ch->peer);
+	if (violation != SDP_V_NONE) {
+		reject_rep(ch, violation);
 		return;
 	}
 	err = sdp_channel_ready_qp(ch);
 	if (!err)
 		err = ib_send_cm_rtu(ch->cm_id, NULL, 0);
 	if (err) {
-		connect_failed(ch, ECONNREFUSED);
+		connect_failed(ch, -ECONNREFUSED);
 		return;
 	}
 	destroy_resolver(ch);
@@ -386,11 +389,11 @@ static int reject_errno(u8 reason)
 {
 	switch (reason) {
 	case IB_CM_REJ_TIMEOUT:
-		return ETIMEDOUT;
+		return -ETIMEDOUT;
 	case IB_CM_REJ_INVALID_GID ... IB_CM_REJ_INVALID_ALT_PACKET_RATE:
-		return ENETUNREACH;
+		return -ENETUNREACH;
 	default:
-		return ECONNREFUSED;
+		return -ECONNREFUSED;
 	}
 }
 
@@ -419,18 +422,18 @@ static void rejected(struct sdp_channel *ch)
 		connect_failed(ch, reject_errno(ch->rej_reason));
 		return;
 	}
-	sdp_count(ch->sk, VersionRetries);
+	sdp_count(ch->sk, VERSION_RETRIES);
 	destroy_cm_id(ch);
 	ch->major = 1;
 	if (send_req(ch))
-		connect_failed(ch, ECONNREFUSED);
+		connect_failed(ch, -ECONNREFUSED);
 }
 
 /* SDP_EV_NO_ANSWER */
 static void no_answer(struct sdp_channel *ch)
 {
 	if (in_state(ch, TCP_SYN_SENT))
-		connect_failed(ch, ETIMEDOUT);
+		connect_failed(ch, -ETIMEDOUT);
 	else
 		child_failed(ch);
 }
@@ -562,7 +565,7 @@ static void device_gone(struct sdp_channel *ch)
 	if (ch->sk) {
 		lock_sock(ch->sk);
 		if (current_channel(ch)) {
-			sdp_count(ch->sk, ResetDevice);
+			sdp_count(ch->sk, RESET_DEVICE);
 			sdp_channel_poll(ch->sk);
 			sdp_transport_failed(&sdp_sk(ch->sk)->conn, ECONNRESET);
 			sdp_timewait_over(&sdp_sk(ch->sk)->conn);

@@ -42,7 +42,7 @@ static int add_device(struct ib_device *ib)
 	if (!has_ib_cm(ib)) {
 		pr_info("%s has no InfiniBand connection manager, skipped\n",
 			dev_name(&ib->dev));
-		sdp_count_net(&init_net, DevicesSkipped);
+		sdp_count_net(&init_net, DEVICES_SKIPPED);
 		return -EOPNOTSUPP;
 	}
 	device = kzalloc(sizeof(*device), GFP_KERNEL);
@@ -102,7 +102,7 @@ static void remove_device(struct ib_device *ib, void *data)
 	spin_lock_bh(&device->lock);
 	spin_unlock_bh(&device->lock);
 
-	sdp_count_net(&init_net, DeviceRemovals);
+	sdp_count_net(&init_net, DEVICE_REMOVALS);
 	xa_destroy(&device->qps);
 	/* A REQ's handler may have found the device before. */
 	ib_set_client_data(ib, &sdp_client, NULL);

@@ -287,7 +287,7 @@ static struct sock *listener_of(const struct ib_cm_event *event,
 		listener = find_listener(dev_net(ndev), sid, addr,
 					 ndev->ifindex);
 	else
-		sdp_count_net(dev_net(ndev), AddressRefused);
+		sdp_count_net(dev_net(ndev), ADDRESS_REFUSED);
 	dev_put(ndev);
 	return listener;
 }
@@ -338,19 +338,25 @@ static int start_child(struct sock *listener, struct ib_cm_id *cm_id,
  */
 int sdp_req_received(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 {
+	enum sdp_violation violation;
 	struct sdp_hello hello;
 	struct sdp_params peer;
 	struct sock *listener;
 	int err;
 
 	memcpy(&hello, event->private_data, sizeof(hello));
-	if (sdp_hello_parse(&hello, &peer) != SDP_V_NONE) {
-		sdp_count_net(&init_net, HelloRejected);
+	violation = sdp_hello_parse(&hello, &peer);
+	if (violation != SDP_V_NONE) {
+		/* Its addresses mean nothing: no namespace can be blamed. */
+		sdp_count_net(&init_net, HELLO_REJECTED);
+		sdp_count_rule(&init_net, violation);
 		return -EPROTO;
 	}
 	listener = listener_of(event, &peer);
-	if (!listener)
+	if (!listener) {
+		sdp_count_net(&init_net, LISTEN_REFUSED);
 		return -ECONNREFUSED;
+	}
 	err = reserve_child(listener);
 	if (!err) {
 		err = start_child(listener, cm_id, event, &peer);
@@ -358,9 +364,9 @@ int sdp_req_received(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 			unreserve_child(listener);
 	}
 	if (err == -ENOMEM)
-		sdp_count(listener, ListenDrops);
+		sdp_count(listener, LISTEN_DROPS);
 	else if (err)
-		sdp_count(listener, ListenRefused);
+		sdp_count(listener, LISTEN_REFUSED);
 	sock_put(listener);
 	return err;
 }

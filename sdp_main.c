@@ -140,9 +140,9 @@ static void enter_close(struct sock *sk, int old)
 	if (ssk->conn.abort_pending)
 		sdp_close_timer_start(sk, SDP_ABORT_TIMEOUT);
 	if (old == TCP_SYN_SENT)
-		sdp_count(sk, AttemptFails);
+		sdp_count(sk, ATTEMPT_FAILS);
 	else if (ssk->conn.err)
-		sdp_count(sk, EstabResets);
+		sdp_count(sk, ESTAB_RESETS);
 	if (inet_csk(sk)->icsk_bind_hash &&
 	    !(sk->sk_userlocks & SOCK_BINDPORT_LOCK))
 		inet_put_port(sk);
@@ -162,7 +162,7 @@ static void enter_established(struct sock *sk, int old)
 	if (sock_flag(sk, SOCK_KEEPOPEN))
 		sdp_keepalive(sk, 1);
 	if (old == TCP_SYN_RECV) {
-		sdp_count(sk, PassiveOpens);
+		sdp_count(sk, PASSIVE_OPENS);
 		if (!sdp_accept_publish(sk, ssk->channel)) {
 			sock_orphan(sk);
 			sdp_abort(&ssk->conn, ECONNRESET);
@@ -186,7 +186,7 @@ static void state_changed(struct sock *sk)
 	else if (!sock_flag(sk, SOCK_DEAD))
 		sk->sk_state_change(sk);
 	if (ssk->conn.illegal) {
-		sdp_count_add(sk, IllegalTransitions, ssk->conn.illegal);
+		sdp_count_add(sk, ILLEGAL_TRANSITIONS, ssk->conn.illegal);
 		ssk->conn.illegal = 0;
 	}
 }
@@ -217,7 +217,7 @@ static void became_readable(struct sock *sk)
 	}
 	if (!sock_flag(sk, SOCK_DEAD) &&
 	    readable(sk, READ_ONCE(sk->sk_rcvlowat))) {
-		sdp_count(sk, RecvWakeups);
+		sdp_count(sk, RECV_WAKEUPS);
 		sk->sk_data_ready(sk);
 	}
 }
@@ -355,6 +355,7 @@ struct sock *sdp_clone_child(struct sock *listener, struct sdp_channel *ch)
 	sk = sk_clone_lock(listener, GFP_KERNEL);
 	if (!sk)
 		return NULL;
+	__acquire(&sk->sk_lock.slock);	/* for sparse: it comes locked */
 	bh_unlock_sock(sk);
 	/* Two references: one as for a user, one is the channel's. */
 	ssk = sdp_sk(sk);
@@ -404,7 +405,7 @@ static void sdp_write_space(struct sock *sk)
 	if (!sock || !sk_stream_is_writeable(sk))
 		return;
 	clear_bit(SOCK_NOSPACE, &sock->flags);
-	sdp_count(sk, SendWakeups);
+	sdp_count(sk, SEND_WAKEUPS);
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
@@ -618,7 +619,7 @@ static int sdp_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 	ssk->channel = ch;
 	sdp_conn_start(&ssk->conn, true, sdp_rx_prepare(sk));
 	sdp_act(sk);
-	sdp_count(sk, ActiveOpens);
+	sdp_count(sk, ACTIVE_OPENS);
 	sdp_channel_event(ch, SDP_EV_START);
 	return 0;
 
@@ -653,7 +654,7 @@ static int sdp_disconnect(struct sock *sk, int flags)
 		sdp_conn_set_state(&ssk->conn, SDP_CLOSE);
 		sdp_act(sk);
 	} else if (old != TCP_CLOSE) {
-		sdp_count(sk, ResetByUser);
+		sdp_count(sk, RESET_BY_USER);
 		sdp_abort(&ssk->conn, ECONNRESET);
 		sdp_act(sk);
 		/* A TIME_WAIT has nothing to abort. */
@@ -792,10 +793,10 @@ static void close_connection(struct sock *sk)
 		return;
 	sdp_close_rx(&ssk->conn);
 	if (unread) {
-		sdp_count(sk, ResetUnreadData);
+		sdp_count(sk, RESET_UNREAD_DATA);
 		sdp_abort(&ssk->conn, ECONNRESET);
 	} else if (sock_flag(sk, SOCK_LINGER) && !sk->sk_lingertime) {
-		sdp_count(sk, ResetLinger);
+		sdp_count(sk, RESET_LINGER);
 		sdp_abort(&ssk->conn, ECONNRESET);
 	} else if (sk->sk_state == TCP_SYN_SENT) {
 		sdp_abort(&ssk->conn, ECONNRESET);
@@ -943,6 +944,7 @@ static const struct proto_ops sdp_stream_ops = {
 	.sendmsg	= inet_sendmsg,
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
+	.set_rcvlowat	= sdp_set_rcvlowat,
 };
 
 static const struct net_proto_family sdp_family = {

@@ -97,10 +97,80 @@ static const struct seq_operations sockets_ops = {
 
 /* ---- Statistics --------------------------------------------------------- */
 
-static const char * const mib_names[SDP_MIB_VIOLATION] = {
-#define SDP_MIB_NAME(name) [SDP_MIB_##name] = #name,
-	SDP_MIBS(SDP_MIB_NAME)
-#undef SDP_MIB_NAME
+static const struct snmp_mib mib_items[] = {
+	SNMP_MIB_ITEM("ActiveOpens", SDP_MIB_ACTIVE_OPENS),
+	SNMP_MIB_ITEM("PassiveOpens", SDP_MIB_PASSIVE_OPENS),
+	SNMP_MIB_ITEM("AttemptFails", SDP_MIB_ATTEMPT_FAILS),
+	SNMP_MIB_ITEM("EstabResets", SDP_MIB_ESTAB_RESETS),
+	SNMP_MIB_ITEM("ListenDrops", SDP_MIB_LISTEN_DROPS),
+	SNMP_MIB_ITEM("ListenRefused", SDP_MIB_LISTEN_REFUSED),
+	SNMP_MIB_ITEM("HalfOpenExpired", SDP_MIB_HALF_OPEN_EXPIRED),
+	SNMP_MIB_ITEM("VersionRetries", SDP_MIB_VERSION_RETRIES),
+	SNMP_MIB_ITEM("HelloRejected", SDP_MIB_HELLO_REJECTED),
+	SNMP_MIB_ITEM("HelloAckRejected", SDP_MIB_HELLO_ACK_REJECTED),
+	SNMP_MIB_ITEM("AddressRefused", SDP_MIB_ADDRESS_REFUSED),
+	SNMP_MIB_ITEM("DevicesSkipped", SDP_MIB_DEVICES_SKIPPED),
+	SNMP_MIB_ITEM("DeviceRemovals", SDP_MIB_DEVICE_REMOVALS),
+	SNMP_MIB_ITEM("BytesSent", SDP_MIB_BYTES_SENT),
+	SNMP_MIB_ITEM("BytesReceived", SDP_MIB_BYTES_RECEIVED),
+	SNMP_MIB_ITEM("DataSent", SDP_MIB_DATA_SENT),
+	SNMP_MIB_ITEM("DataReceived", SDP_MIB_DATA_RECEIVED),
+	SNMP_MIB_ITEM("SrcAvailSent", SDP_MIB_SRC_AVAIL_SENT),
+	SNMP_MIB_ITEM("SrcAvailReceived", SDP_MIB_SRC_AVAIL_RECEIVED),
+	SNMP_MIB_ITEM("SinkAvailSent", SDP_MIB_SINK_AVAIL_SENT),
+	SNMP_MIB_ITEM("SinkAvailReceived", SDP_MIB_SINK_AVAIL_RECEIVED),
+	SNMP_MIB_ITEM("DisConnSent", SDP_MIB_DISCONN_SENT),
+	SNMP_MIB_ITEM("DisConnReceived", SDP_MIB_DISCONN_RECEIVED),
+	SNMP_MIB_ITEM("AbortConnSent", SDP_MIB_ABORT_CONN_SENT),
+	SNMP_MIB_ITEM("AbortConnReceived", SDP_MIB_ABORT_CONN_RECEIVED),
+	SNMP_MIB_ITEM("SendSmSent", SDP_MIB_SEND_SM_SENT),
+	SNMP_MIB_ITEM("SendSmReceived", SDP_MIB_SEND_SM_RECEIVED),
+	SNMP_MIB_ITEM("RdmaWrComplSent", SDP_MIB_RDMA_WR_COMPL_SENT),
+	SNMP_MIB_ITEM("RdmaWrComplReceived", SDP_MIB_RDMA_WR_COMPL_RECEIVED),
+	SNMP_MIB_ITEM("RdmaRdComplSent", SDP_MIB_RDMA_RD_COMPL_SENT),
+	SNMP_MIB_ITEM("RdmaRdComplReceived", SDP_MIB_RDMA_RD_COMPL_RECEIVED),
+	SNMP_MIB_ITEM("ModeChangeSent", SDP_MIB_MODE_CHANGE_SENT),
+	SNMP_MIB_ITEM("ModeChangeReceived", SDP_MIB_MODE_CHANGE_RECEIVED),
+	SNMP_MIB_ITEM("SrcAvailCancelSent", SDP_MIB_SRC_AVAIL_CANCEL_SENT),
+	SNMP_MIB_ITEM("SrcAvailCancelReceived", SDP_MIB_SRC_AVAIL_CANCEL_RECEIVED),
+	SNMP_MIB_ITEM("SinkAvailCancelSent", SDP_MIB_SINK_AVAIL_CANCEL_SENT),
+	SNMP_MIB_ITEM("SinkAvailCancelReceived", SDP_MIB_SINK_AVAIL_CANCEL_RECEIVED),
+	SNMP_MIB_ITEM("SinkCancelAckSent", SDP_MIB_SINK_CANCEL_ACK_SENT),
+	SNMP_MIB_ITEM("SinkCancelAckReceived", SDP_MIB_SINK_CANCEL_ACK_RECEIVED),
+	SNMP_MIB_ITEM("ChRcvBufSent", SDP_MIB_CH_RCV_BUF_SENT),
+	SNMP_MIB_ITEM("ChRcvBufReceived", SDP_MIB_CH_RCV_BUF_RECEIVED),
+	SNMP_MIB_ITEM("ChRcvBufAckSent", SDP_MIB_CH_RCV_BUF_ACK_SENT),
+	SNMP_MIB_ITEM("ChRcvBufAckReceived", SDP_MIB_CH_RCV_BUF_ACK_RECEIVED),
+	SNMP_MIB_ITEM("SuspCommSent", SDP_MIB_SUSP_COMM_SENT),
+	SNMP_MIB_ITEM("SuspCommReceived", SDP_MIB_SUSP_COMM_RECEIVED),
+	SNMP_MIB_ITEM("SuspCommAckSent", SDP_MIB_SUSP_COMM_ACK_SENT),
+	SNMP_MIB_ITEM("SuspCommAckReceived", SDP_MIB_SUSP_COMM_ACK_RECEIVED),
+	SNMP_MIB_ITEM("OtherReceived", SDP_MIB_OTHER_RECEIVED),
+	SNMP_MIB_ITEM("CreditUpdatesSent", SDP_MIB_CREDIT_UPDATES_SENT),
+	SNMP_MIB_ITEM("CreditUpdatesReceived", SDP_MIB_CREDIT_UPDATES_RECEIVED),
+	SNMP_MIB_ITEM("CreditWaits", SDP_MIB_CREDIT_WAITS),
+	SNMP_MIB_ITEM("CreditProbes", SDP_MIB_CREDIT_PROBES),
+	SNMP_MIB_ITEM("SendQueueWaits", SDP_MIB_SEND_QUEUE_WAITS),
+	SNMP_MIB_ITEM("MemoryWaits", SDP_MIB_MEMORY_WAITS),
+	SNMP_MIB_ITEM("RdmaReads", SDP_MIB_RDMA_READS),
+	SNMP_MIB_ITEM("RdmaReadBytes", SDP_MIB_RDMA_READ_BYTES),
+	SNMP_MIB_ITEM("Keepalives", SDP_MIB_KEEPALIVES),
+	SNMP_MIB_ITEM("SolicitedSent", SDP_MIB_SOLICITED_SENT),
+	SNMP_MIB_ITEM("SolicitedArmed", SDP_MIB_SOLICITED_ARMED),
+	SNMP_MIB_ITEM("SolicitedReceived", SDP_MIB_SOLICITED_RECEIVED),
+	SNMP_MIB_ITEM("RecvWakeups", SDP_MIB_RECV_WAKEUPS),
+	SNMP_MIB_ITEM("SendWakeups", SDP_MIB_SEND_WAKEUPS),
+	SNMP_MIB_ITEM("RecvBufferFailures", SDP_MIB_RECV_BUFFER_FAILURES),
+	SNMP_MIB_ITEM("ResetByPeer", SDP_MIB_RESET_BY_PEER),
+	SNMP_MIB_ITEM("ResetByUser", SDP_MIB_RESET_BY_USER),
+	SNMP_MIB_ITEM("ResetUnreadData", SDP_MIB_RESET_UNREAD_DATA),
+	SNMP_MIB_ITEM("ResetLinger", SDP_MIB_RESET_LINGER),
+	SNMP_MIB_ITEM("ResetTransport", SDP_MIB_RESET_TRANSPORT),
+	SNMP_MIB_ITEM("ResetTimeout", SDP_MIB_RESET_TIMEOUT),
+	SNMP_MIB_ITEM("ResetDevice", SDP_MIB_RESET_DEVICE),
+	SNMP_MIB_ITEM("ResetViolation", SDP_MIB_RESET_VIOLATION),
+	SNMP_MIB_ITEM("IllegalTransitions", SDP_MIB_ILLEGAL_TRANSITIONS),
+	SNMP_MIB_SENTINEL
 };
 
 /* Counters of a message id: sent, received. */
@@ -109,25 +179,38 @@ static const struct {
 	enum sdp_mib_item sent;
 	enum sdp_mib_item received;
 } message_items[] = {
-#define MESSAGE_ITEM(mid, name) \
-	{ SDP_MID_##mid, SDP_MIB_##name##Sent, SDP_MIB_##name##Received }
-	MESSAGE_ITEM(DATA, Data),
-	MESSAGE_ITEM(SRC_AVAIL, SrcAvail),
-	MESSAGE_ITEM(SINK_AVAIL, SinkAvail),
-	MESSAGE_ITEM(DISCONN, DisConn),
-	MESSAGE_ITEM(ABORT, AbortConn),
-	MESSAGE_ITEM(SEND_SM, SendSm),
-	MESSAGE_ITEM(RDMA_WR_COMPL, RdmaWrCompl),
-	MESSAGE_ITEM(RDMA_RD_COMPL, RdmaRdCompl),
-	MESSAGE_ITEM(MODE_CHANGE, ModeChange),
-	MESSAGE_ITEM(SRC_CANCEL, SrcAvailCancel),
-	MESSAGE_ITEM(SINK_CANCEL, SinkAvailCancel),
-	MESSAGE_ITEM(SINK_CANCEL_ACK, SinkCancelAck),
-	MESSAGE_ITEM(CH_RCV_BUF, ChRcvBuf),
-	MESSAGE_ITEM(CH_RCV_BUF_ACK, ChRcvBufAck),
-	MESSAGE_ITEM(SUSP_COMM, SuspComm),
-	MESSAGE_ITEM(SUSP_COMM_ACK, SuspCommAck),
-#undef MESSAGE_ITEM
+	{ SDP_MID_DATA, SDP_MIB_DATA_SENT,
+	  SDP_MIB_DATA_RECEIVED },
+	{ SDP_MID_SRC_AVAIL, SDP_MIB_SRC_AVAIL_SENT,
+	  SDP_MIB_SRC_AVAIL_RECEIVED },
+	{ SDP_MID_SINK_AVAIL, SDP_MIB_SINK_AVAIL_SENT,
+	  SDP_MIB_SINK_AVAIL_RECEIVED },
+	{ SDP_MID_DISCONN, SDP_MIB_DISCONN_SENT,
+	  SDP_MIB_DISCONN_RECEIVED },
+	{ SDP_MID_ABORT, SDP_MIB_ABORT_CONN_SENT,
+	  SDP_MIB_ABORT_CONN_RECEIVED },
+	{ SDP_MID_SEND_SM, SDP_MIB_SEND_SM_SENT,
+	  SDP_MIB_SEND_SM_RECEIVED },
+	{ SDP_MID_RDMA_WR_COMPL, SDP_MIB_RDMA_WR_COMPL_SENT,
+	  SDP_MIB_RDMA_WR_COMPL_RECEIVED },
+	{ SDP_MID_RDMA_RD_COMPL, SDP_MIB_RDMA_RD_COMPL_SENT,
+	  SDP_MIB_RDMA_RD_COMPL_RECEIVED },
+	{ SDP_MID_MODE_CHANGE, SDP_MIB_MODE_CHANGE_SENT,
+	  SDP_MIB_MODE_CHANGE_RECEIVED },
+	{ SDP_MID_SRC_CANCEL, SDP_MIB_SRC_AVAIL_CANCEL_SENT,
+	  SDP_MIB_SRC_AVAIL_CANCEL_RECEIVED },
+	{ SDP_MID_SINK_CANCEL, SDP_MIB_SINK_AVAIL_CANCEL_SENT,
+	  SDP_MIB_SINK_AVAIL_CANCEL_RECEIVED },
+	{ SDP_MID_SINK_CANCEL_ACK, SDP_MIB_SINK_CANCEL_ACK_SENT,
+	  SDP_MIB_SINK_CANCEL_ACK_RECEIVED },
+	{ SDP_MID_CH_RCV_BUF, SDP_MIB_CH_RCV_BUF_SENT,
+	  SDP_MIB_CH_RCV_BUF_RECEIVED },
+	{ SDP_MID_CH_RCV_BUF_ACK, SDP_MIB_CH_RCV_BUF_ACK_SENT,
+	  SDP_MIB_CH_RCV_BUF_ACK_RECEIVED },
+	{ SDP_MID_SUSP_COMM, SDP_MIB_SUSP_COMM_SENT,
+	  SDP_MIB_SUSP_COMM_RECEIVED },
+	{ SDP_MID_SUSP_COMM_ACK, SDP_MIB_SUSP_COMM_ACK_SENT,
+	  SDP_MIB_SUSP_COMM_ACK_RECEIVED },
 };
 
 /**
@@ -150,7 +233,19 @@ void sdp_count_message(struct sock *sk, u8 mid, bool sent)
 				    message_items[i].received);
 		return;
 	}
-	sdp_count(sk, OtherReceived);
+	sdp_count(sk, OTHER_RECEIVED);
+}
+
+/**
+ * sdp_count_rule - a rule was broken
+ * @net: the namespace to count it in
+ * @violation: the rule
+ *
+ * Context: any.
+ */
+void sdp_count_rule(struct net *net, enum sdp_violation violation)
+{
+	SNMP_INC_STATS(sdp_pernet(net)->mib, SDP_MIB_VIOLATION + violation);
 }
 
 /**
@@ -165,12 +260,11 @@ void sdp_count_violation(struct sock *sk)
 	struct inet_sock *inet = inet_sk(sk);
 
 	if (violation == SDP_V_NONE) {
-		sdp_count(sk, ResetByPeer);
+		sdp_count(sk, RESET_BY_PEER);
 		return;
 	}
-	sdp_count(sk, ResetViolation);
-	SNMP_INC_STATS(sdp_pernet(sock_net(sk))->mib,
-		       SDP_MIB_VIOLATION + violation);
+	sdp_count(sk, RESET_VIOLATION);
+	sdp_count_rule(sock_net(sk), violation);
 	net_warn_ratelimited("%s: %pI4:%u broke rule %s, connection reset\n",
 			     KBUILD_MODNAME, &inet->inet_daddr,
 			     ntohs(inet->inet_dport),
@@ -188,7 +282,7 @@ void sdp_count_disconnect(struct sock *sk)
 	struct sdp_conn *conn = &sdp_sk(sk)->conn;
 
 	if (!conn->rx_fin && conn->state != SDP_CLOSE)
-		sdp_count(sk, ResetByPeer);
+		sdp_count(sk, RESET_BY_PEER);
 }
 
 static int stats_show(struct seq_file *seq, void *v)
@@ -196,9 +290,10 @@ static int stats_show(struct seq_file *seq, void *v)
 	struct sdp_net *sn = sdp_pernet(seq_file_single_net(seq));
 	int i;
 
-	for (i = 0; i < SDP_MIB_VIOLATION; i++)
-		seq_printf(seq, "%s %lu\n", mib_names[i],
-			   snmp_fold_field((void __percpu *)sn->mib, i));
+	for (i = 0; mib_items[i].name; i++)
+		seq_printf(seq, "%s %lu\n", mib_items[i].name,
+			   snmp_fold_field((void __percpu *)sn->mib,
+					   mib_items[i].entry));
 	for (i = 1; i < SDP_V_COUNT; i++)
 		seq_printf(seq, "Violation%s %lu\n", sdp_violation_name(i),
 			   snmp_fold_field((void __percpu *)sn->mib,

@@ -25,7 +25,7 @@ static void keepalive_expired(struct sock *sk)
 	sdp_channel_poll_sends(sk);	/* an answer may be waiting there */
 	if (ssk->keep_posted) {
 		if (ssk->keep_sent >= ssk->keep_cnt) {
-			sdp_count(sk, ResetTimeout);
+			sdp_count(sk, RESET_TIMEOUT);
 			sdp_abort(&ssk->conn, ETIMEDOUT);
 			sdp_act(sk);
 			return;
@@ -42,7 +42,7 @@ static void keepalive_expired(struct sock *sk)
 	if (sdp_channel_tx_room(ssk->channel)) {
 		ssk->keep_posted = true;
 		ssk->keep_sent = 1;
-		sdp_count(sk, Keepalives);
+		sdp_count(sk, KEEPALIVES);
 		sdp_channel_post_keepalive(sk);
 	}
 	sk_reset_timer(sk, &sk->sk_timer, jiffies + ssk->keep_intvl);
@@ -70,11 +70,11 @@ static void sk_timer_expired(struct timer_list *timer)
 	if (sock_owned_by_user(sk)) {
 		sk_reset_timer(sk, &sk->sk_timer, jiffies + TIMER_BUSY);
 	} else if (sk->sk_state == TCP_SYN_RECV) {
-		sdp_count(sk, HalfOpenExpired);
+		sdp_count(sk, HALF_OPEN_EXPIRED);
 		sdp_abort(&ssk->conn, ETIMEDOUT);
 		sdp_act(sk);
 	} else if (sock_flag(sk, SOCK_DEAD) || ssk->conn.abort_pending) {
-		sdp_count(sk, ResetTimeout);
+		sdp_count(sk, RESET_TIMEOUT);
 		sdp_close_timeout(&ssk->conn);
 		sdp_act(sk);
 	} else {
@@ -172,7 +172,7 @@ static void tx_timer_work(struct sock *sk)
 	    sdp_update_deferred(&ssk->conn)) {
 		if (ssk->tx_backoff < 7)
 			ssk->tx_backoff++;
-		sdp_count(sk, CreditProbes);
+		sdp_count(sk, CREDIT_PROBES);
 		sdp_probe(&ssk->conn);
 	} else if (queued) {
 		ssk->push_now = true;

@@ -43,8 +43,8 @@ void sdp_serve_src_avail(struct sock *sk)
 	}
 	sdp_cb(skb)->offset = 0;
 	sdp_cb(skb)->payload = read.len;
-	sdp_count(sk, RdmaReads);
-	sdp_count_add(sk, RdmaReadBytes, read.len);
+	sdp_count(sk, RDMA_READS);
+	sdp_count_add(sk, RDMA_READ_BYTES, read.len);
 	sdp_channel_post_read(sk, &read, skb);
 }
 

@@ -59,36 +59,80 @@ struct sdp_channel;
 
 /* ---- Statistics of a network namespace: /proc/net/sdpstats -------------- */
 
-#define SDP_MIBS(M) \
-	M(ActiveOpens) M(PassiveOpens) M(AttemptFails) M(EstabResets) \
-	M(ListenDrops) M(ListenRefused) M(HalfOpenExpired) M(VersionRetries) \
-	M(HelloRejected) M(HelloAckRejected) M(AddressRefused) \
-	M(DevicesSkipped) M(DeviceRemovals) \
-	M(BytesSent) M(BytesReceived) \
-	M(DataSent) M(DataReceived) M(SrcAvailSent) M(SrcAvailReceived) \
-	M(SinkAvailSent) M(SinkAvailReceived) M(DisConnSent) \
-	M(DisConnReceived) M(AbortConnSent) M(AbortConnReceived) \
-	M(SendSmSent) M(SendSmReceived) M(RdmaWrComplSent) \
-	M(RdmaWrComplReceived) M(RdmaRdComplSent) M(RdmaRdComplReceived) \
-	M(ModeChangeSent) M(ModeChangeReceived) M(SrcAvailCancelSent) \
-	M(SrcAvailCancelReceived) M(SinkAvailCancelSent) \
-	M(SinkAvailCancelReceived) M(SinkCancelAckSent) \
-	M(SinkCancelAckReceived) M(ChRcvBufSent) M(ChRcvBufReceived) \
-	M(ChRcvBufAckSent) M(ChRcvBufAckReceived) M(SuspCommSent) \
-	M(SuspCommReceived) M(SuspCommAckSent) M(SuspCommAckReceived) \
-	M(OtherReceived) M(CreditUpdatesSent) M(CreditUpdatesReceived) \
-	M(CreditWaits) M(CreditProbes) M(SendQueueWaits) M(MemoryWaits) \
-	M(RdmaReads) M(RdmaReadBytes) M(Keepalives) \
-	M(SolicitedSent) M(SolicitedArmed) M(SolicitedReceived) \
-	M(RecvWakeups) M(SendWakeups) M(RecvBufferFailures) \
-	M(ResetByPeer) M(ResetByUser) M(ResetUnreadData) M(ResetLinger) \
-	M(ResetTransport) M(ResetTimeout) M(ResetDevice) M(ResetViolation) \
-	M(IllegalTransitions)
-
+/* The names in /proc are in sdp_proc.c, docs/proc.md explains them. */
 enum sdp_mib_item {
-#define SDP_MIB_ENUM(name) SDP_MIB_##name,
-	SDP_MIBS(SDP_MIB_ENUM)
-#undef SDP_MIB_ENUM
+	SDP_MIB_ACTIVE_OPENS,
+	SDP_MIB_PASSIVE_OPENS,
+	SDP_MIB_ATTEMPT_FAILS,
+	SDP_MIB_ESTAB_RESETS,
+	SDP_MIB_LISTEN_DROPS,
+	SDP_MIB_LISTEN_REFUSED,
+	SDP_MIB_HALF_OPEN_EXPIRED,
+	SDP_MIB_VERSION_RETRIES,
+	SDP_MIB_HELLO_REJECTED,
+	SDP_MIB_HELLO_ACK_REJECTED,
+	SDP_MIB_ADDRESS_REFUSED,
+	SDP_MIB_DEVICES_SKIPPED,
+	SDP_MIB_DEVICE_REMOVALS,
+	SDP_MIB_BYTES_SENT,
+	SDP_MIB_BYTES_RECEIVED,
+	SDP_MIB_DATA_SENT,
+	SDP_MIB_DATA_RECEIVED,
+	SDP_MIB_SRC_AVAIL_SENT,
+	SDP_MIB_SRC_AVAIL_RECEIVED,
+	SDP_MIB_SINK_AVAIL_SENT,
+	SDP_MIB_SINK_AVAIL_RECEIVED,
+	SDP_MIB_DISCONN_SENT,
+	SDP_MIB_DISCONN_RECEIVED,
+	SDP_MIB_ABORT_CONN_SENT,
+	SDP_MIB_ABORT_CONN_RECEIVED,
+	SDP_MIB_SEND_SM_SENT,
+	SDP_MIB_SEND_SM_RECEIVED,
+	SDP_MIB_RDMA_WR_COMPL_SENT,
+	SDP_MIB_RDMA_WR_COMPL_RECEIVED,
+	SDP_MIB_RDMA_RD_COMPL_SENT,
+	SDP_MIB_RDMA_RD_COMPL_RECEIVED,
+	SDP_MIB_MODE_CHANGE_SENT,
+	SDP_MIB_MODE_CHANGE_RECEIVED,
+	SDP_MIB_SRC_AVAIL_CANCEL_SENT,
+	SDP_MIB_SRC_AVAIL_CANCEL_RECEIVED,
+	SDP_MIB_SINK_AVAIL_CANCEL_SENT,
+	SDP_MIB_SINK_AVAIL_CANCEL_RECEIVED,
+	SDP_MIB_SINK_CANCEL_ACK_SENT,
+	SDP_MIB_SINK_CANCEL_ACK_RECEIVED,
+	SDP_MIB_CH_RCV_BUF_SENT,
+	SDP_MIB_CH_RCV_BUF_RECEIVED,
+	SDP_MIB_CH_RCV_BUF_ACK_SENT,
+	SDP_MIB_CH_RCV_BUF_ACK_RECEIVED,
+	SDP_MIB_SUSP_COMM_SENT,
+	SDP_MIB_SUSP_COMM_RECEIVED,
+	SDP_MIB_SUSP_COMM_ACK_SENT,
+	SDP_MIB_SUSP_COMM_ACK_RECEIVED,
+	SDP_MIB_OTHER_RECEIVED,
+	SDP_MIB_CREDIT_UPDATES_SENT,
+	SDP_MIB_CREDIT_UPDATES_RECEIVED,
+	SDP_MIB_CREDIT_WAITS,
+	SDP_MIB_CREDIT_PROBES,
+	SDP_MIB_SEND_QUEUE_WAITS,
+	SDP_MIB_MEMORY_WAITS,
+	SDP_MIB_RDMA_READS,
+	SDP_MIB_RDMA_READ_BYTES,
+	SDP_MIB_KEEPALIVES,
+	SDP_MIB_SOLICITED_SENT,
+	SDP_MIB_SOLICITED_ARMED,
+	SDP_MIB_SOLICITED_RECEIVED,
+	SDP_MIB_RECV_WAKEUPS,
+	SDP_MIB_SEND_WAKEUPS,
+	SDP_MIB_RECV_BUFFER_FAILURES,
+	SDP_MIB_RESET_BY_PEER,
+	SDP_MIB_RESET_BY_USER,
+	SDP_MIB_RESET_UNREAD_DATA,
+	SDP_MIB_RESET_LINGER,
+	SDP_MIB_RESET_TRANSPORT,
+	SDP_MIB_RESET_TIMEOUT,
+	SDP_MIB_RESET_DEVICE,
+	SDP_MIB_RESET_VIOLATION,
+	SDP_MIB_ILLEGAL_TRANSITIONS,
 	SDP_MIB_VIOLATION,	/* + enum sdp_violation */
 	SDP_MIB_COUNT = SDP_MIB_VIOLATION + SDP_V_COUNT,
 };
@@ -146,7 +190,7 @@ enum {
  * @unacked_seq: the first byte whose send did not complete
  * @rx_free: read receive buffers, to be posted again
  * @rx_total: receive buffers that circulate: posted, queued and free
- * @rx_want: how many there should be
+ * @rx_window: bytes that all receive buffers may have
  * @rx_alloc: bytes allocated for each
  * @tx_timer: cork and persist timer
  * @tx_backoff: doublings of the persist timer
@@ -194,7 +238,7 @@ struct sdp_sock {
 
 	struct sk_buff_head rx_free;
 	u32 rx_total;
-	u32 rx_want;
+	u32 rx_window;
 	u32 rx_alloc;
 
 	struct timer_list tx_timer;
@@ -214,7 +258,7 @@ struct sdp_sock {
 	struct list_head listen_ids;
 	struct list_head listen_entry;
 
-	spinlock_t accept_lock;
+	spinlock_t accept_lock;	/* the four below */
 	struct list_head accept_queue;
 	u32 accept_pending;
 	bool accept_dead;
@@ -265,7 +309,7 @@ static inline struct sdp_skb_cb *sdp_cb(struct sk_buff *skb)
 struct sdp_device {
 	struct ib_device *ib;
 	struct list_head entry;
-	spinlock_t lock;
+	spinlock_t lock;	/* channels, qps, gone */
 	struct list_head channels;
 	struct xarray qps;
 	bool gone;
@@ -440,6 +484,7 @@ int sdp_recvmsg(struct sock *sk, struct msghdr *msg, size_t len, int flags,
 void sdp_push(struct sock *sk);
 void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len);
 void sdp_post_receives(struct sock *sk, gfp_t gfp);
+int sdp_set_rcvlowat(struct sock *sk, int val);
 int sdp_rx_prepare(struct sock *sk);
 void sdp_rx_resize(struct sock *sk);
 void sdp_queue_payload(struct sock *sk, struct sk_buff *skb);
@@ -463,6 +508,7 @@ void sdp_channel_destroy_qp(struct sdp_channel *ch);
 int sdp_channel_init_qp(struct sdp_channel *ch, const struct sa_path_rec *path);
 int sdp_channel_ready_qp(struct sdp_channel *ch);
 int sdp_channel_arm(struct sdp_channel *ch);
+u32 sdp_channel_rx_room(const struct sdp_channel *ch);
 u32 sdp_channel_tx_room(const struct sdp_channel *ch);
 void sdp_channel_post_messages(struct sock *sk, struct sdp_tx *messages,
 			       struct sk_buff **skbs, unsigned int count,
@@ -513,6 +559,7 @@ void sdp_proc_exit(void);
 void sdp_hash(struct sock *sk);
 void sdp_unhash(struct sock *sk);
 void sdp_count_message(struct sock *sk, u8 mid, bool sent);
+void sdp_count_rule(struct net *net, enum sdp_violation violation);
 void sdp_count_violation(struct sock *sk);
 void sdp_count_disconnect(struct sock *sk);
 

@@ -12,13 +12,13 @@
 #include <net/sock.h>
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-#define SDP_PROTO_ACCEPT(name) \
-	struct sock *name(struct sock *sk, struct proto_accept_arg *arg)
+#define SDP_PROTO_ACCEPT(_name) \
+	struct sock *(_name)(struct sock *sk, struct proto_accept_arg *arg)
 #define SDP_ACCEPT_FLAGS	(arg->flags)
 #define SDP_ACCEPT_ERR		(&arg->err)
 #else
-#define SDP_PROTO_ACCEPT(name) \
-	struct sock *name(struct sock *sk, int flags, int *err, bool kern)
+#define SDP_PROTO_ACCEPT(_name) \
+	struct sock *(_name)(struct sock *sk, int flags, int *err, bool kern)
 #define SDP_ACCEPT_FLAGS	(flags)
 #define SDP_ACCEPT_ERR		(err)
 #endif
