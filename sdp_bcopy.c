@@ -40,7 +40,7 @@ void sdp_tx_free(struct sock *sk, struct sk_buff *skb)
 {
 	sk_wmem_queued_add(sk, -(int)skb->truesize);
 	sk_mem_uncharge(sk, skb->truesize);
-	kfree_skb(skb);
+	consume_skb(skb);
 }
 
 /**
@@ -147,8 +147,10 @@ static int fill_message(struct sock *sk, struct sk_buff *skb,
 /* The user waits for memory: take what completed, send what may go, sleep. */
 static int wait_for_memory(struct sock *sk, long *timeo)
 {
+	bool full = !sk_stream_memory_free(sk);
+
 	sdp_channel_poll_sends(sk);
-	if (sk_stream_memory_free(sk))
+	if (full && sk_stream_memory_free(sk))
 		return 0;
 	set_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
 	sdp_push(sk);
@@ -197,6 +199,9 @@ static int send_locked(struct sock *sk, struct msghdr *msg)
 
 	if (flags & MSG_FASTOPEN)
 		return -EOPNOTSUPP;
+	/* As TCP: who sends to a peer that had closed gets EPIPE. */
+	if (ssk->peer_closed && sk->sk_err == ECONNRESET)
+		sock_error(sk);
 	if ((1 << sk->sk_state) & ~(TCPF_ESTABLISHED | TCPF_CLOSE_WAIT)) {
 		err = sk_stream_wait_connect(sk, &timeo);
 		if (err)
@@ -332,6 +337,7 @@ static bool completion_wanted(struct sock *sk)
 	struct sdp_conn *conn = &ssk->conn;
 
 	return !skb_queue_empty(&sk->sk_write_queue) ||
+	       !sdp_channel_tx_room(ssk->channel) ||
 	       sk->sk_wmem_queued >= min(SDP_TX_LAZY, sk->sk_sndbuf / 2) ||
 	       (conn->fin_sent && !conn->fin_done) || conn->aborted ||
 	       conn->reading || ssk->keep_posted;
@@ -414,6 +420,9 @@ struct sk_buff *sdp_rx_buffer(struct sock *sk, gfp_t gfp)
 	skb = alloc_skb(0, gfp | __GFP_NOWARN);
 	if (!skb)
 		return NULL;
+	/* Large pages are a luxury: never from the atomic reserves. */
+	if (alloc > PAGE_SIZE && !gfpflags_allow_blocking(gfp))
+		gfp = GFP_NOWAIT | __GFP_NOMEMALLOC;
 	page = alloc_pages(gfp | __GFP_NOWARN | __GFP_NORETRY | __GFP_COMP,
 			   get_order(alloc));
 	if (!page)
@@ -432,6 +441,13 @@ free_skb:
 	return NULL;
 }
 
+/* Buffers that an earlier connection has posted are not counted any more. */
+static bool of_present_channel(struct sock *sk, struct sk_buff *skb)
+{
+	return sdp_cb(skb)->circulates &&
+	       sdp_cb(skb)->generation == sdp_sk(sk)->rx_generation;
+}
+
 /**
  * sdp_rx_drop - free a receive buffer
  * @sk: the socket
@@ -441,9 +457,9 @@ free_skb:
  */
 void sdp_rx_drop(struct sock *sk, struct sk_buff *skb)
 {
-	if (sdp_cb(skb)->circulates)
+	if (of_present_channel(sk, skb))
 		sdp_sk(sk)->rx_total--;
-	kfree_skb(skb);
+	consume_skb(skb);
 }
 
 static struct sk_buff *circulating_buffer(struct sock *sk, gfp_t gfp)
@@ -452,6 +468,7 @@ static struct sk_buff *circulating_buffer(struct sock *sk, gfp_t gfp)
 
 	if (skb) {
 		sdp_cb(skb)->circulates = true;
+		sdp_cb(skb)->generation = sdp_sk(sk)->rx_generation;
 		sdp_sk(sk)->rx_total++;
 	}
 	return skb;
@@ -468,7 +485,7 @@ void sdp_rx_recycle(struct sock *sk, struct sk_buff *skb)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
-	if (sdp_cb(skb)->circulates && ssk->channel &&
+	if (of_present_channel(sk, skb) && ssk->channel &&
 	    (rx_room(sk, 0) || ssk->rx_total == SDP_RX_MIN) &&
 	    sdp_cb(skb)->alloc == ssk->rx_alloc)
 		__skb_queue_tail(&ssk->rx_free, skb);
@@ -498,14 +515,18 @@ void sdp_rx_purge(struct sock *sk)
 }
 
 /**
- * sdp_rx_free_purge - drop the free buffers only: no channel needs them
+ * sdp_rx_detach - the socket has lost its channel, which frees what is posted
  * @sk: the socket
  *
  * Context: socket lock, process or softirq.
  */
-void sdp_rx_free_purge(struct sock *sk)
+void sdp_rx_detach(struct sock *sk)
 {
-	purge_list(sk, &sdp_sk(sk)->rx_free);
+	struct sdp_sock *ssk = sdp_sk(sk);
+
+	purge_list(sk, &ssk->rx_free);
+	ssk->rx_generation++;
+	ssk->rx_total = 0;
 }
 
 static struct sk_buff *next_buffer(struct sock *sk, gfp_t gfp)
@@ -537,6 +558,7 @@ void sdp_post_receives(struct sock *sk, gfp_t gfp)
 	       (skb = next_buffer(sk, gfp))) {
 		if (!sdp_channel_post_receive(sk, skb)) {
 			__skb_queue_head(&ssk->rx_free, skb);
+			sdp_tx_timer_update(sk);	/* to try again */
 			break;
 		}
 		posted++;
@@ -809,7 +831,9 @@ void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len)
 		sdp_rx_recycle(sk, skb);
 		sdp_post_receives(sk, GFP_ATOMIC);
 	}
-	sdp_act(sk);
+	/* Wake-ups and pushes wait for the end of the batch. */
+	if (ssk->conn.actions & ~(SDP_ACT_PUSH | SDP_ACT_READABLE))
+		sdp_act(sk);
 }
 
 /* ---- Receiving: the user ------------------------------------------------ */
@@ -831,7 +855,8 @@ static void after_read(struct sock *sk)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
-	if (!ssk->channel || skb_queue_empty(&ssk->rx_free))
+	if (!ssk->channel ||
+	    (skb_queue_empty(&ssk->rx_free) && !ssk->conn.adverts))
 		return;
 	sdp_post_receives(sk, GFP_KERNEL);
 	sdp_serve_src_avail(sk);

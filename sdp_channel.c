@@ -17,6 +17,8 @@
 #include "sdp_compat.h"
 
 #define POLL_BATCH	8	/* completions taken at a time */
+#define POLL_BUDGET	128	/* receives before others have their turn */
+#define DRAIN_BUDGET	1024
 
 /* ACK timeout 2^16 * 4.096 us, 7 retries; RNR NAK answered after 0.64 ms. */
 #define QP_TIMEOUT	16
@@ -37,6 +39,7 @@ struct sdp_channel *sdp_channel_alloc(gfp_t gfp)
 	kref_init(&ch->ref);
 	INIT_LIST_HEAD(&ch->device_entry);
 	INIT_WORK(&ch->work, sdp_channel_work);
+	INIT_DELAYED_WORK(&ch->linger, sdp_channel_linger);
 	return ch;
 }
 
@@ -47,7 +50,7 @@ static void channel_release(struct kref *ref)
 	if (ch->sk)
 		sock_put(ch->sk);
 	kfree(ch->path);
-	kfree(ch);
+	kfree_rcu(ch, rcu);
 }
 
 /**
@@ -94,7 +97,9 @@ static void completion_event(struct ib_cq *cq, void *context)
 
 	if (test_and_set_bit(0, &ch->scheduled))
 		return;
-	kref_get(&ch->ref);
+	/* 6.1's soft-RoCE may call a little after ib_destroy_cq(). */
+	if (!kref_get_unless_zero(&ch->ref))
+		return;
 	irq_poll_sched(&ch->poll);
 }
 
@@ -181,7 +186,7 @@ static int create_qp(struct sdp_channel *ch, struct ib_device *device)
 
 static int create_headers(struct sdp_channel *ch, struct ib_device *device)
 {
-	size_t size = SDP_SQ_DEPTH * SDP_HEADER_SLOT;
+	size_t size = SDP_TX_RING * SDP_HEADER_SLOT;
 
 	ch->headers = kzalloc(size, GFP_KERNEL);
 	if (!ch->headers)
@@ -197,7 +202,7 @@ static int create_headers(struct sdp_channel *ch, struct ib_device *device)
 static void destroy_headers(struct sdp_channel *ch, struct ib_device *device)
 {
 	ib_dma_unmap_single(device, ch->header_dma,
-			    SDP_SQ_DEPTH * SDP_HEADER_SLOT, DMA_TO_DEVICE);
+			    SDP_TX_RING * SDP_HEADER_SLOT, DMA_TO_DEVICE);
 	kfree(ch->headers);
 	ch->headers = NULL;
 }
@@ -244,6 +249,8 @@ free_pd:
 	ib_dealloc_pd(ch->pd);
 free_headers:
 	destroy_headers(ch, device);
+	ch->send_cq = NULL;
+	ch->recv_cq = NULL;
 	return err;
 }
 
@@ -272,7 +279,7 @@ static void free_rings(struct sdp_channel *ch, struct ib_device *device)
 	struct sk_buff *skb;
 
 	while (ch->tx_tail != ch->tx_head) {
-		slot = &ch->tx[ch->tx_tail++ % SDP_SQ_DEPTH];
+		slot = &ch->tx[ch->tx_tail++ % SDP_TX_RING];
 		unmap_slot(device, slot);
 		if (slot->skb && slot->kind == SDP_SLOT_READ)
 			sdp_rx_recycle(ch->sk, slot->skb);
@@ -280,7 +287,7 @@ static void free_rings(struct sdp_channel *ch, struct ib_device *device)
 			sdp_tx_free(ch->sk, slot->skb);
 	}
 	while (ch->rx_tail != ch->rx_head) {
-		skb = ch->rx[ch->rx_tail++ % SDP_RQ_DEPTH];
+		skb = ch->rx[ch->rx_tail++ % SDP_RX_RING];
 		unmap_rx(device, skb);
 		sdp_rx_drop(ch->sk, skb);
 	}
@@ -321,6 +328,7 @@ void sdp_channel_destroy_qp(struct sdp_channel *ch)
 	lock_sock(ch->sk);
 	free_rings(ch, device);
 	sk_mem_reclaim(ch->sk);
+	ch->sk->sk_write_space(ch->sk);
 	release_sock(ch->sk);
 	destroy_headers(ch, device);
 	ib_dealloc_pd(ch->pd);
@@ -408,7 +416,7 @@ u32 sdp_channel_tx_room(const struct sdp_channel *ch)
 static struct sdp_tx_slot *next_slot(struct sdp_channel *ch, u8 kind,
 				     struct sk_buff *skb)
 {
-	struct sdp_tx_slot *slot = &ch->tx[ch->tx_head % SDP_SQ_DEPTH];
+	struct sdp_tx_slot *slot = &ch->tx[ch->tx_head % SDP_TX_RING];
 
 	slot->skb = skb;
 	slot->frags = 0;
@@ -452,7 +460,7 @@ static bool build_message(struct sdp_channel *ch, const struct sdp_tx *tx,
 			  struct sk_buff *skb, bool signal,
 			  struct ib_send_wr *wr, struct ib_sge *sge)
 {
-	u32 index = ch->tx_head % SDP_SQ_DEPTH;
+	u32 index = ch->tx_head % SDP_TX_RING;
 	struct sdp_tx_slot *slot = next_slot(ch, SDP_SLOT_MESSAGE, skb);
 	u32 offset = index * SDP_HEADER_SLOT;
 
@@ -569,7 +577,7 @@ bool sdp_channel_post_receive(struct sock *sk, struct sk_buff *skb)
 		unmap_rx(device, skb);
 		return false;
 	}
-	ch->rx[ch->rx_head++ % SDP_RQ_DEPTH] = skb;
+	ch->rx[ch->rx_head++ % SDP_RX_RING] = skb;
 	return true;
 }
 
@@ -659,7 +667,7 @@ static void note_error(struct sdp_channel *ch, const struct ib_wc *wc)
 
 static void complete_slot(struct sock *sk, struct sdp_channel *ch)
 {
-	struct sdp_tx_slot *slot = &ch->tx[ch->tx_tail++ % SDP_SQ_DEPTH];
+	struct sdp_tx_slot *slot = &ch->tx[ch->tx_tail++ % SDP_TX_RING];
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sk_buff *skb = slot->skb;
 
@@ -712,6 +720,9 @@ void sdp_channel_poll_sends(struct sock *sk)
 	while ((n = ib_poll_cq(ch->send_cq, POLL_BATCH, wc)) > 0)
 		for (i = 0; i < n; i++)
 			sends_done(sk, ch, &wc[i]);
+	if (ch->failed && !ch->failure_reported)
+		completion_event(ch->send_cq, ch);	/* report_failure() */
+	smp_mb();	/* wmem_queued before the flag; pairs with poll_stream() */
 	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
 		sk->sk_write_space(sk);
 }
@@ -719,7 +730,7 @@ void sdp_channel_poll_sends(struct sock *sk)
 static void receive_done(struct sock *sk, struct sdp_channel *ch,
 			 const struct ib_wc *wc)
 {
-	struct sk_buff *skb = ch->rx[ch->rx_tail++ % SDP_RQ_DEPTH];
+	struct sk_buff *skb = ch->rx[ch->rx_tail++ % SDP_RX_RING];
 
 	unmap_rx(ch->device->ib, skb);
 	if (wc->status == IB_WC_SUCCESS) {
@@ -730,15 +741,24 @@ static void receive_done(struct sock *sk, struct sdp_channel *ch,
 	sdp_rx_recycle(sk, skb);
 }
 
-static void poll_receives(struct sock *sk, struct sdp_channel *ch)
+/* Returns false if there may be more: @budget is used up. */
+static bool poll_receives(struct sock *sk, struct sdp_channel *ch, int *budget)
 {
 	struct ib_wc wc[POLL_BATCH];
 	int i, n;
 
-	while (sdp_sk(sk)->channel == ch && ch->recv_cq &&
-	       (n = ib_poll_cq(ch->recv_cq, POLL_BATCH, wc)) > 0)
+	while (sdp_sk(sk)->channel == ch && ch->recv_cq) {
+		if (*budget <= 0)
+			return false;
+		n = ib_poll_cq(ch->recv_cq, POLL_BATCH, wc);
+		if (n <= 0)
+			break;
+		*budget -= n;
 		for (i = 0; i < n; i++)
 			receive_done(sk, ch, &wc[i]);
+		sdp_act(sk);
+	}
+	return true;
 }
 
 /* The CQ is empty and all that came before the error has been seen (R83). */
@@ -795,8 +815,31 @@ void sdp_channel_want_sends(struct sock *sk)
 		completion_event(ch->send_cq, ch);
 }
 
+static void poll_budget(struct sock *sk, int budget)
+{
+	struct sdp_channel *ch = sdp_sk(sk)->channel;
+	bool empty;
+
+	if (!ch || !ch->recv_cq)
+		return;
+	kref_get(&ch->ref);
+	do {
+		sdp_channel_poll_sends(sk);
+		empty = poll_receives(sk, ch, &budget);
+	} while (empty && sdp_sk(sk)->channel == ch && arm(ch, ch->recv_cq));
+	if (empty)
+		report_failure(sk, ch);
+	else if (ch->recv_cq)
+		completion_event(ch->recv_cq, ch);	/* go on later */
+	if (sdp_sk(sk)->channel == ch) {
+		sdp_sk(sk)->conn.actions |= SDP_ACT_PUSH;
+		sdp_act(sk);
+	}
+	sdp_channel_put(ch);
+}
+
 /**
- * sdp_channel_poll - take all completions, and ask for the next
+ * sdp_channel_poll - take completions, and ask for the next
  * @sk: the socket, may be without a channel
  *
  * Sends are looked at first, so that the cause of a failure is known before
@@ -806,19 +849,19 @@ void sdp_channel_want_sends(struct sock *sk)
  */
 void sdp_channel_poll(struct sock *sk)
 {
-	struct sdp_channel *ch = sdp_sk(sk)->channel;
+	poll_budget(sk, POLL_BUDGET);
+}
 
-	if (!ch || !ch->recv_cq)
-		return;
-	kref_get(&ch->ref);
-	do {
-		sdp_channel_poll_sends(sk);
-		poll_receives(sk, ch);
-	} while (sdp_sk(sk)->channel == ch && arm(ch, ch->recv_cq));
-	report_failure(sk, ch);
-	if (sdp_sk(sk)->channel == ch) {
-		sdp_act(sk);
-		sdp_push(sk);
-	}
-	sdp_channel_put(ch);
+/**
+ * sdp_channel_drain - take all completions there are; then the end is judged
+ * @sk: the socket, may be without a channel
+ *
+ * Nothing is posted to a channel that ends, so their number is bounded by the
+ * queues' depths; a peer that goes on sending has credit for no more.
+ *
+ * Context: socket lock, process.
+ */
+void sdp_channel_drain(struct sock *sk)
+{
+	poll_budget(sk, DRAIN_BUDGET);
 }

@@ -38,6 +38,7 @@
  */
 void sdp_channel_event(struct sdp_channel *ch, enum sdp_event event)
 {
+	smp_mb__before_atomic();	/* what the event says comes first */
 	set_bit(event, &ch->events);
 	kref_get(&ch->ref);
 	if (!queue_work(sdp_wq, &ch->work))
@@ -84,17 +85,43 @@ static void leave_socket(struct sdp_channel *ch)
 	lock_sock(ch->sk);
 	if (ssk->channel == ch && ch->sk->sk_state == TCP_CLOSE) {
 		ssk->channel = NULL;
+		sdp_rx_detach(ch->sk);
 		sdp_channel_put(ch);
 	}
-	if (!ssk->channel)
-		sdp_rx_free_purge(ch->sk);
 	release_sock(ch->sk);
+}
+
+/**
+ * sdp_channel_linger - the CM had its time for DREQ and time-wait
+ * @work: sdp_channel.linger, with a reference
+ *
+ * The peer's REQ chose how long its CM may take: up to hours. No connection is
+ * kept so long.
+ *
+ * Context: process.
+ */
+void sdp_channel_linger(struct work_struct *work)
+{
+	struct sdp_channel *ch = container_of(to_delayed_work(work),
+					      struct sdp_channel, linger);
+
+	sdp_channel_event(ch, SDP_EV_TIMEWAIT_OVER);
+	sdp_channel_put(ch);
+}
+
+static void linger(struct sdp_channel *ch)
+{
+	kref_get(&ch->ref);
+	if (!queue_delayed_work(sdp_wq, &ch->linger, SDP_CLOSE_TIMEOUT))
+		sdp_channel_put(ch);
 }
 
 /* Give everything up, the CM id included, and drop the life reference. */
 static void finish(struct sdp_channel *ch)
 {
 	ch->done = true;
+	if (cancel_delayed_work(&ch->linger))
+		sdp_channel_put(ch);
 	sdp_accept_forget(ch);
 	sdp_channel_destroy_qp(ch);
 	destroy_resolver(ch);
@@ -115,6 +142,8 @@ static void disconnect(struct sdp_channel *ch)
 	leave_socket(ch);
 	if (!ch->disconnecting && !in_state(ch, TCP_TIME_WAIT))
 		finish(ch);
+	else
+		linger(ch);
 }
 
 /* SDP_EV_RELEASE: the peer has been told, or told us */
@@ -124,6 +153,8 @@ static void release(struct sdp_channel *ch)
 	leave_socket(ch);
 	if (!ch->disconnecting && !in_state(ch, TCP_TIME_WAIT))
 		finish(ch);
+	else
+		linger(ch);
 }
 
 /* ---- Active: from address to REQ ---------------------------------------- */
@@ -262,10 +293,10 @@ static void own_params(struct sdp_channel *ch, struct sdp_params *own)
 }
 
 static void fill_req(struct sdp_channel *ch, struct ib_cm_req_param *req,
-		     struct sdp_hello *hello)
+		     struct sdp_hello *hello, __be16 dport)
 {
 	struct rdma_route *route = &ch->resolver->route;
-	u64 sid = SDP_SERVICE_ID_BASE | ntohs(inet_sk(ch->sk)->inet_dport);
+	u64 sid = SDP_SERVICE_ID_BASE | ntohs(dport);
 
 	memset(req, 0, sizeof(*req));
 	req->primary_path = ch->path;
@@ -295,16 +326,22 @@ static int send_req(struct sdp_channel *ch)
 	struct sdp_hello hello;
 	struct sdp_params own;
 	struct ib_cm_id *id;
+	__be16 dport;
+	bool live;
 
 	id = ib_create_cm_id(ch->device->ib, sdp_cm_handler, ch);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	ch->cm_id = id;
 	lock_sock(ch->sk);
+	live = current_channel(ch);
 	own_params(ch, &own);
+	dport = inet_sk(ch->sk)->inet_dport;
 	release_sock(ch->sk);
+	if (!live)	/* the socket is busy with another connection */
+		return -ECANCELED;
 	sdp_hello_build(&hello, &own);
-	fill_req(ch, &req, &hello);
+	fill_req(ch, &req, &hello, dport);
 	return ib_send_cm_req(id, &req);
 }
 
@@ -340,11 +377,24 @@ static void request_connection(struct sdp_channel *ch)
 	err = prepare_connect(ch);
 	if (!err)
 		err = send_req(ch);
-	if (err)
-		connect_failed(ch, err == -ENODEV ? -ENETUNREACH : -ENOBUFS);
+	if (!err)
+		return;
+	pr_debug("%pISpc: no request: %d\n", &ch->dst, err);
+	connect_failed(ch, err == -ENODEV ? -ENETUNREACH : -ENOBUFS);
 }
 
 /* ---- Active: the answer ------------------------------------------------- */
+
+/* A half-open child's peer is gone, or we cannot go on. */
+static void child_failed(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_abort(&sdp_sk(ch->sk)->conn, ECONNRESET);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+}
 
 static void reject_rep(struct sdp_channel *ch, enum sdp_violation violation)
 {
@@ -368,17 +418,22 @@ static void rep_received(struct sdp_channel *ch)
 		reject_rep(ch, violation);
 		return;
 	}
+	/* Before RTR: the peer's first message may be here before us. */
+	lock_sock(ch->sk);
+	if (current_channel(ch))
+		sdp_conn_peer(&ssk->conn, &ch->peer);
+	release_sock(ch->sk);
 	err = sdp_channel_ready_qp(ch);
 	if (!err)
 		err = ib_send_cm_rtu(ch->cm_id, NULL, 0);
 	if (err) {
 		connect_failed(ch, -ECONNREFUSED);
+		child_failed(ch);	/* a message may have established it */
 		return;
 	}
 	destroy_resolver(ch);
 	lock_sock(ch->sk);
-	if (current_channel(ch) && ch->sk->sk_state == TCP_SYN_SENT) {
-		sdp_conn_peer(&ssk->conn, &ch->peer);
+	if (current_channel(ch)) {
 		sdp_established(&ssk->conn);
 		sdp_act(ch->sk);
 	}
@@ -395,17 +450,6 @@ static int reject_errno(u8 reason)
 	default:
 		return -ECONNREFUSED;
 	}
-}
-
-/* The half-open child's peer is gone. */
-static void child_failed(struct sdp_channel *ch)
-{
-	lock_sock(ch->sk);
-	if (current_channel(ch)) {
-		sdp_abort(&sdp_sk(ch->sk)->conn, ECONNRESET);
-		sdp_act(ch->sk);
-	}
-	release_sock(ch->sk);
 }
 
 /*
@@ -518,7 +562,7 @@ static void transport_failed(struct sdp_channel *ch)
 	lock_sock(ch->sk);
 	if (current_channel(ch) && ch->qp) {
 		ch->failed = true;
-		sdp_channel_poll(ch->sk);
+		sdp_channel_drain(ch->sk);
 	}
 	release_sock(ch->sk);
 }
@@ -529,7 +573,7 @@ static void dreq_received(struct sdp_channel *ch)
 	ib_send_cm_drep(ch->cm_id, NULL, 0);
 	lock_sock(ch->sk);
 	if (current_channel(ch)) {
-		sdp_channel_poll(ch->sk);
+		sdp_channel_drain(ch->sk);
 		sdp_count_disconnect(ch->sk);
 		sdp_disconnected(&sdp_sk(ch->sk)->conn);
 		sdp_act(ch->sk);
@@ -539,24 +583,38 @@ static void dreq_received(struct sdp_channel *ch)
 	release(ch);
 }
 
+/* The CM ended it, not we (a stale connection): tell the user. */
+static void cm_ended(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch) && ch->sk->sk_state != TCP_CLOSE &&
+	    ch->sk->sk_state != TCP_TIME_WAIT) {
+		sdp_channel_drain(ch->sk);
+		sdp_transport_failed(&sdp_sk(ch->sk)->conn, ECONNRESET);
+		sdp_act(ch->sk);
+	}
+	release_sock(ch->sk);
+}
+
 /* SDP_EV_DISCONNECTED: the CM's time-wait begins */
 static void dreq_answered(struct sdp_channel *ch)
 {
+	cm_ended(ch);
 	if (!in_state(ch, TCP_TIME_WAIT))
 		finish(ch);
 }
 
-/* SDP_EV_TIMEWAIT_OVER */
+/* SDP_EV_TIMEWAIT_OVER, or the CM took too long (channel_linger()) */
 static void timewait_over(struct sdp_channel *ch)
 {
+	cm_ended(ch);
 	lock_sock(ch->sk);
 	if (current_channel(ch)) {
 		sdp_timewait_over(&sdp_sk(ch->sk)->conn);
 		sdp_act(ch->sk);
 	}
 	release_sock(ch->sk);
-	if (!in_state(ch, TCP_ESTABLISHED))
-		finish(ch);
+	finish(ch);
 }
 
 /* SDP_EV_GONE */
@@ -566,7 +624,7 @@ static void device_gone(struct sdp_channel *ch)
 		lock_sock(ch->sk);
 		if (current_channel(ch)) {
 			sdp_count(ch->sk, RESET_DEVICE);
-			sdp_channel_poll(ch->sk);
+			sdp_channel_drain(ch->sk);
 			sdp_transport_failed(&sdp_sk(ch->sk)->conn, ECONNRESET);
 			sdp_timewait_over(&sdp_sk(ch->sk)->conn);
 			sdp_act(ch->sk);

@@ -150,6 +150,7 @@ static void abort_children(struct sock *sk)
 
 	spin_lock_bh(&ssk->accept_lock);
 	ssk->accept_dead = true;
+	ssk->accept_generation++;
 	list_splice_init(&ssk->accept_queue, &children);
 	ssk->accept_pending = 0;
 	spin_unlock_bh(&ssk->accept_lock);
@@ -232,7 +233,7 @@ static struct sock *find_listener(struct net *net, u16 port, __be32 addr,
 }
 
 /* One more child, if the backlog has room: as TCP, one above it. */
-static int reserve_child(struct sock *listener)
+static int reserve_child(struct sock *listener, u32 *generation)
 {
 	struct sdp_sock *ssk = sdp_sk(listener);
 	int err = 0;
@@ -244,16 +245,17 @@ static int reserve_child(struct sock *listener)
 		err = -ENOMEM;
 	else
 		ssk->accept_pending++;
+	*generation = ssk->accept_generation;
 	spin_unlock_bh(&ssk->accept_lock);
 	return err;
 }
 
-static void unreserve_child(struct sock *listener)
+static void unreserve_child(struct sock *listener, u32 generation)
 {
 	struct sdp_sock *ssk = sdp_sk(listener);
 
 	spin_lock_bh(&ssk->accept_lock);
-	if (!ssk->accept_dead)
+	if (generation == ssk->accept_generation)
 		ssk->accept_pending--;
 	spin_unlock_bh(&ssk->accept_lock);
 }
@@ -283,21 +285,27 @@ static struct sock *listener_of(const struct ib_cm_event *event,
 	ndev = sdp_req_netdev(event, peer);
 	if (!ndev)
 		return NULL;
-	if (sdp_req_addresses_valid(event, ndev, peer))
-		listener = find_listener(dev_net(ndev), sid, addr,
-					 ndev->ifindex);
-	else
-		sdp_count_net(dev_net(ndev), ADDRESS_REFUSED);
+	/* The netdev may move to another namespace meanwhile. */
+	rcu_read_lock();
+	net = maybe_get_net(dev_net(ndev));
+	rcu_read_unlock();
+	if (net && sdp_req_addresses_valid(event, ndev, peer))
+		listener = find_listener(net, sid, addr, ndev->ifindex);
+	else if (net)
+		sdp_count_net(net, ADDRESS_REFUSED);
+	if (net)
+		put_net(net);
 	dev_put(ndev);
 	return listener;
 }
 
 /* Hand the CM id over to a channel, whose work makes the child. */
-static int start_child(struct sock *listener, struct ib_cm_id *cm_id,
-		       const struct ib_cm_event *event,
+static int start_child(struct sock *listener, u32 generation,
+		       struct ib_cm_id *cm_id, const struct ib_cm_event *event,
 		       const struct sdp_params *peer)
 {
 	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
+	const struct ib_device_attr *attrs = &cm_id->device->attrs;
 	struct sdp_channel *ch;
 	int err;
 
@@ -315,13 +323,14 @@ static int start_child(struct sock *listener, struct ib_cm_id *cm_id,
 	ch->port = req->port;
 	ch->cm_id = cm_id;
 	/* What the peer may read from us, and we from it (R98). */
-	ch->responder_resources = min_t(u8, req->initiator_depth,
-					SDP_RDMA_DEPTH);
-	ch->initiator_depth = min_t(u8, req->responder_resources,
-				    SDP_RDMA_DEPTH);
+	ch->responder_resources = min3((int)req->initiator_depth,
+				       SDP_RDMA_DEPTH, attrs->max_qp_rd_atom);
+	ch->initiator_depth = min3((int)req->responder_resources,
+				   SDP_RDMA_DEPTH, attrs->max_qp_init_rd_atom);
 	ch->rnr_retry = req->rnr_retry_count;
 	sock_hold(listener);
 	ch->listener = listener;
+	ch->accept_generation = generation;
 	cm_id->context = ch;
 	sdp_channel_event(ch, SDP_EV_REQ);
 	return 0;
@@ -342,6 +351,7 @@ int sdp_req_received(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	struct sdp_hello hello;
 	struct sdp_params peer;
 	struct sock *listener;
+	u32 generation;
 	int err;
 
 	memcpy(&hello, event->private_data, sizeof(hello));
@@ -357,11 +367,11 @@ int sdp_req_received(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		sdp_count_net(&init_net, LISTEN_REFUSED);
 		return -ECONNREFUSED;
 	}
-	err = reserve_child(listener);
+	err = reserve_child(listener, &generation);
 	if (!err) {
-		err = start_child(listener, cm_id, event, &peer);
+		err = start_child(listener, generation, cm_id, event, &peer);
 		if (err)
-			unreserve_child(listener);
+			unreserve_child(listener, generation);
 	}
 	if (err == -ENOMEM)
 		sdp_count(listener, LISTEN_DROPS);
@@ -391,7 +401,7 @@ void sdp_accept_forget(struct sdp_channel *ch)
 
 	if (!listener)
 		return;
-	unreserve_child(listener);
+	unreserve_child(listener, ch->accept_generation);
 	sock_put(listener);
 }
 
@@ -413,7 +423,8 @@ bool sdp_accept_publish(struct sock *sk, struct sdp_channel *ch)
 		return false;
 	ssk = sdp_sk(listener);
 	spin_lock_bh(&ssk->accept_lock);
-	ok = !ssk->accept_dead;
+	ok = !ssk->accept_dead &&
+	     ch->accept_generation == ssk->accept_generation;
 	if (ok) {
 		list_add_tail(&sdp_sk(sk)->accept_entry, &ssk->accept_queue);
 		WRITE_ONCE(listener->sk_ack_backlog,

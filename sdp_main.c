@@ -60,6 +60,7 @@
 #include <linux/inet.h>
 #include <linux/module.h>
 #include <linux/swap.h>
+#include <net/addrconf.h>
 #include <net/inet_common.h>
 #include <net/inet_hashtables.h>
 #include <net/route.h>
@@ -93,6 +94,7 @@ static void release_channel(struct sock *sk)
 	if (!ch)
 		return;
 	ssk->channel = NULL;
+	sdp_rx_detach(sk);
 	sdp_channel_event(ch, SDP_EV_RELEASE);
 	sdp_channel_put(ch);
 }
@@ -117,6 +119,7 @@ void sdp_destroy_sock(struct sock *sk)
 	if (inet_csk(sk)->icsk_bind_hash)
 		inet_put_port(sk);
 	sdp_unhash(sk);
+	sk_sockets_allocated_dec(sk);
 	sock_put(sk);
 }
 
@@ -126,6 +129,7 @@ static void report_error(struct sock *sk)
 	struct sdp_sock *ssk = sdp_sk(sk);
 
 	WRITE_ONCE(sk->sk_err, ssk->conn.err);
+	smp_wmb();	/* before shutdown and state; pairs with sdp_poll() */
 	if (!ssk->conn.rx_fin)
 		sock_reset_flag(sk, SOCK_DONE);
 	sdp_tx_purge(sk);
@@ -135,7 +139,7 @@ static void enter_close(struct sock *sk, int old)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
-	sk->sk_shutdown = SHUTDOWN_MASK;
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
 	sdp_timers_stop(sk);
 	if (ssk->conn.abort_pending)
 		sdp_close_timer_start(sk, SDP_ABORT_TIMEOUT);
@@ -206,6 +210,7 @@ static bool readable(struct sock *sk, int target)
 static void became_readable(struct sock *sk)
 {
 	if (sdp_sk(sk)->conn.rx_fin && !sock_flag(sk, SOCK_DONE)) {
+		sdp_sk(sk)->peer_closed = true;
 		sk->sk_shutdown |= RCV_SHUTDOWN;
 		sock_set_flag(sk, SOCK_DONE);
 		if (sock_flag(sk, SOCK_DEAD))
@@ -285,7 +290,8 @@ void sdp_orphan_check(struct sock *sk)
 	if (sk->sk_state == TCP_CLOSE && !sdp_sk(sk)->conn.abort_pending)
 		sdp_destroy_sock(sk);
 	else if (!timer_pending(&sk->sk_timer))
-		sdp_close_timer_start(sk, SDP_CLOSE_TIMEOUT);
+		sdp_close_timer_start(sk, sk->sk_state == TCP_CLOSE ?
+				      SDP_ABORT_TIMEOUT : SDP_CLOSE_TIMEOUT);
 }
 
 /* release_sock() with completions waiting; the spinlock is held. */
@@ -330,6 +336,7 @@ static void reset_stream(struct sock *sk)
 	ssk->bulk = 0;
 	ssk->more = false;
 	ssk->push_now = false;
+	ssk->peer_closed = false;
 	ssk->keep_posted = false;
 	ssk->keep_sent = 0;
 	ssk->tx_backoff = 0;
@@ -454,18 +461,42 @@ static int sdp_create(struct net *net, struct socket *sock, int protocol,
 /* ---- Addresses, bind, connect ------------------------------------------- */
 
 /*
- * Programs name the family 27 (which today's kernels call AF_IB) or AF_INET;
- * from here on it is AF_INET.
+ * An IPv6 address that means an IPv4 one: any, or mapped. Programs that take
+ * what getaddrinfo() gives (qperf) bind a socket of family 27 to "::".
+ */
+static int take_ipv6(struct sockaddr_storage *to, int *len)
+{
+	struct sockaddr_in6 in6 = *(struct sockaddr_in6 *)to;
+	struct sockaddr_in *in = (struct sockaddr_in *)to;
+
+	if (*len < SIN6_LEN_RFC2133)
+		return -EINVAL;
+	if (!ipv6_addr_any(&in6.sin6_addr) &&
+	    !ipv6_addr_v4mapped(&in6.sin6_addr))
+		return -EAFNOSUPPORT;
+	memset(to, 0, sizeof(*to));
+	in->sin_family = AF_INET;
+	in->sin_port = in6.sin6_port;
+	in->sin_addr.s_addr = in6.sin6_addr.s6_addr32[3];
+	*len = sizeof(*in);
+	return 0;
+}
+
+/*
+ * Programs name the families 27 and 28 (which today's kernels call AF_IB and
+ * AF_MPLS) or AF_INET and AF_INET6; from here on it is AF_INET.
  */
 static int take_address(struct sockaddr_storage *to, const struct sockaddr *from,
-			int len)
+			int *len)
 {
-	if (len < (int)sizeof(from->sa_family) || len > (int)sizeof(*to))
+	if (*len < (int)sizeof(from->sa_family) || *len > (int)sizeof(*to))
 		return -EINVAL;
 	memset(to, 0, sizeof(*to));
-	memcpy(to, from, len);
+	memcpy(to, from, *len);
 	if (to->ss_family == AF_INET_SDP)
 		to->ss_family = AF_INET;
+	else if (to->ss_family == AF_INET6 || to->ss_family == AF_INET6_SDP)
+		return take_ipv6(to, len);
 	return 0;
 }
 
@@ -474,7 +505,7 @@ static int sdp_bind(struct socket *sock, struct sockaddr *uaddr, int len)
 	struct sockaddr_storage addr;
 	int err;
 
-	err = take_address(&addr, uaddr, len);
+	err = take_address(&addr, uaddr, &len);
 	if (!err)
 		err = inet_bind(sock, (struct sockaddr *)&addr, len);
 	sdp_sk(sock->sk)->last_bind_err = -err;
@@ -487,7 +518,7 @@ static int sdp_stream_connect(struct socket *sock, struct sockaddr *uaddr,
 	struct sockaddr_storage addr;
 	int err;
 
-	err = take_address(&addr, uaddr, len);
+	err = take_address(&addr, uaddr, &len);
 	if (err)
 		return err;
 	return inet_stream_connect(sock, (struct sockaddr *)&addr, len, flags);
@@ -664,9 +695,15 @@ static int sdp_disconnect(struct sock *sk, int flags)
 		}
 	}
 	release_channel(sk);
+	sdp_conn_init(&ssk->conn);
 	sdp_timers_stop(sk);
 	sdp_tx_purge(sk);
 	sdp_rx_purge(sk);
+	if (sk->sk_frag.page) {	/* a clone must not share it */
+		put_page(sk->sk_frag.page);
+		sk->sk_frag.page = NULL;
+		sk->sk_frag.offset = 0;
+	}
 	reset_stream(sk);
 	forget_endpoint(sk);
 	sk->sk_shutdown = 0;
@@ -685,7 +722,9 @@ static int start_listening(struct sock *sk)
 
 	sdp_conn_init(&ssk->conn);
 	sdp_conn_set_state(&ssk->conn, SDP_LISTEN);
+	spin_lock_bh(&ssk->accept_lock);
 	ssk->accept_dead = false;
+	spin_unlock_bh(&ssk->accept_lock);
 	sdp_act(sk);
 	if (sk->sk_prot->get_port(sk, inet_sk(sk)->inet_num))
 		goto close;
@@ -911,6 +950,7 @@ struct proto sdp_prot = {
 	.recvmsg		= sdp_recvmsg,
 	.release_cb		= sdp_release_cb,
 	.get_port		= inet_csk_get_port,
+	.put_port		= inet_put_port,
 	.enter_memory_pressure	= sdp_enter_memory_pressure,
 	.leave_memory_pressure	= sdp_leave_memory_pressure,
 	.memory_allocated	= &sdp_memory_allocated,

@@ -194,6 +194,7 @@ static int queued(struct sock *sk, bool unsent_only)
 	if (unsent_only)
 		return ssk->write_seq - ssk->unsent_seq;
 	sdp_channel_poll_sends(sk);
+	sdp_act(sk);
 	return ssk->write_seq - ssk->unacked_seq;
 }
 

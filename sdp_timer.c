@@ -23,6 +23,9 @@ static void keepalive_expired(struct sock *sk)
 				   TCPF_TIME_WAIT))
 		return;
 	sdp_channel_poll_sends(sk);	/* an answer may be waiting there */
+	sdp_act(sk);
+	if (sk->sk_state == TCP_CLOSE)
+		return;
 	if (ssk->keep_posted) {
 		if (ssk->keep_sent >= ssk->keep_cnt) {
 			sdp_count(sk, RESET_TIMEOUT);
@@ -74,7 +77,8 @@ static void sk_timer_expired(struct timer_list *timer)
 		sdp_abort(&ssk->conn, ETIMEDOUT);
 		sdp_act(sk);
 	} else if (sock_flag(sk, SOCK_DEAD) || ssk->conn.abort_pending) {
-		sdp_count(sk, RESET_TIMEOUT);
+		if (sk->sk_state != TCP_TIME_WAIT)
+			sdp_count(sk, RESET_TIMEOUT);
 		sdp_close_timeout(&ssk->conn);
 		sdp_act(sk);
 	} else {
@@ -122,12 +126,13 @@ static bool corked(struct sock *sk)
 	return (ssk->cork || ssk->more) && !sdp_tx_starved(&ssk->conn);
 }
 
-static bool read_waits(struct sock *sk)
+/* Buffers that the device refused. */
+static bool receives_wait(struct sock *sk)
 {
-	struct sdp_conn *conn = &sdp_sk(sk)->conn;
+	struct sdp_sock *ssk = sdp_sk(sk);
 
-	return conn->adverts && !conn->reading &&
-	       conn->peer_kind == SDP_PEER_V1;
+	return !skb_queue_empty(&ssk->rx_free) && ssk->channel &&
+	       ssk->channel->qp && sdp_channel_rx_room(ssk->channel);
 }
 
 /**
@@ -150,7 +155,8 @@ void sdp_tx_timer_update(struct sock *sk)
 	if (probe)
 		delay = min_t(unsigned long, SDP_PROBE_MIN << ssk->tx_backoff,
 			      SDP_PROBE_MAX);
-	else if ((queued && corked(sk)) || read_waits(sk))
+	else if ((queued && corked(sk)) || sdp_read_due(&ssk->conn) ||
+		 receives_wait(sk))
 		delay = SDP_CORK_TIMEOUT;
 	else
 		delay = 0;
@@ -177,6 +183,7 @@ static void tx_timer_work(struct sock *sk)
 	} else if (queued) {
 		ssk->push_now = true;
 	}
+	sdp_post_receives(sk, GFP_ATOMIC);
 	sdp_serve_src_avail(sk);
 	sdp_push(sk);
 }

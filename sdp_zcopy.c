@@ -32,13 +32,14 @@ void sdp_serve_src_avail(struct sock *sk)
 	struct sdp_read read;
 	struct sk_buff *skb;
 
-	if (!ssk->conn.adverts || !sdp_channel_tx_room(ssk->channel))
+	if (!sdp_read_due(&ssk->conn) || !read_ahead(sk) ||
+	    !sdp_channel_tx_room(ssk->channel))
 		return;
 	skb = sdp_rx_buffer(sk, GFP_ATOMIC);
 	if (!skb)
 		return;
 	if (!sdp_read_next(&ssk->conn, read_ahead(sk), &read)) {
-		kfree_skb(skb);
+		consume_skb(skb);
 		return;
 	}
 	sdp_cb(skb)->offset = 0;

@@ -31,6 +31,9 @@
  */
 #define SDP_SQ_DEPTH		15
 #define SDP_RQ_DEPTH		31
+/* The counters wrap at 2^32: rings are powers of two, not fully used. */
+#define SDP_TX_RING		16
+#define SDP_RX_RING		32
 #define SDP_TX_FRAGS		3	/* pages of one message, beside its header */
 #define SDP_TX_SIGNAL		4	/* every so many sends ask for a completion */
 #define SDP_TX_BATCH		4	/* work requests per doorbell */
@@ -179,6 +182,7 @@ enum {
  * @cork: TCP_CORK
  * @more: the last send had MSG_MORE
  * @push_now: the cork timer ran out
+ * @peer_closed: the peer's DisConn has come, whatever came then
  * @in_push: sdp_push() is running; it must not nest
  * @in_act: sdp_act() is running; it must not nest
  * @urg_data: the urgent byte and SDP_URG_* in the high bits
@@ -191,6 +195,7 @@ enum {
  * @rx_free: read receive buffers, to be posted again
  * @rx_total: receive buffers that circulate: posted, queued and free
  * @rx_window: bytes that all receive buffers may have
+ * @rx_generation: counts the channels; @rx_total is of the present one
  * @rx_alloc: bytes allocated for each
  * @tx_timer: cork and persist timer
  * @tx_backoff: doublings of the persist timer
@@ -207,9 +212,10 @@ enum {
  * @listen_node: in the table of listeners, its lock
  * @listen_ids: one CM listen per device, sdp_listen_mutex
  * @listen_entry: in the list of listeners, sdp_listen_mutex
- * @accept_lock: protects the four below; the innermost lock
+ * @accept_lock: protects the five below; the innermost lock
  * @accept_queue: established children, by @accept_entry; a reference each
  * @accept_pending: children, half-open or in the queue
+ * @accept_generation: counts the times that the queue was given up
  * @accept_dead: no child may be added any more
  * @accept_entry: in the parent's @accept_queue
  *
@@ -225,6 +231,7 @@ struct sdp_sock {
 	bool cork;
 	bool more;
 	bool push_now;
+	bool peer_closed;
 	bool in_push;
 	bool in_act;
 
@@ -239,6 +246,7 @@ struct sdp_sock {
 	struct sk_buff_head rx_free;
 	u32 rx_total;
 	u32 rx_window;
+	u8 rx_generation;
 	u32 rx_alloc;
 
 	struct timer_list tx_timer;
@@ -258,9 +266,10 @@ struct sdp_sock {
 	struct list_head listen_ids;
 	struct list_head listen_entry;
 
-	spinlock_t accept_lock;	/* the four below */
+	spinlock_t accept_lock;	/* the five below */
 	struct list_head accept_queue;
 	u32 accept_pending;
+	u32 accept_generation;
 	bool accept_dead;
 	struct list_head accept_entry;
 };
@@ -286,6 +295,7 @@ struct sdp_skb_cb {
 	bool urgent;	/* send: the last byte is out of band */
 	bool closed;	/* send: nothing may be added */
 	bool circulates; /* receive: counted in rx_total */
+	u8 generation;	/* receive: sdp_sock.rx_generation then */
 };
 
 static inline struct sdp_skb_cb *sdp_cb(struct sk_buff *skb)
@@ -364,9 +374,12 @@ enum sdp_event {
  * @ref: one for its life, one per queued work, one for sdp_sock.channel
  * @sk: a reference; NULL until a child exists. Set once
  * @listener: of a half-open child, a reference; NULL afterwards
+ * @accept_generation: @listener's, when the child was counted
  * @device: set once, before any verbs object exists
  * @device_entry: in @device->channels
  * @work: handles @events, alone for this channel; may sleep
+ * @linger: bounds DREQ and time-wait
+ * @rcu: frees it
  * @events: bits of enum sdp_event, atomic
  * @deferred_err: errno for SDP_EV_FAILED
  * @resolver: rdma_cm's id, to find device and path; @work only
@@ -409,9 +422,12 @@ struct sdp_channel {
 	struct kref ref;
 	struct sock *sk;
 	struct sock *listener;
+	u32 accept_generation;
 	struct sdp_device *device;
 	struct list_head device_entry;
 	struct work_struct work;
+	struct delayed_work linger;
+	struct rcu_head rcu;
 	unsigned long events;
 	int deferred_err;
 
@@ -449,8 +465,8 @@ struct sdp_channel {
 	u8 *headers;
 	u32 rx_head;
 	u32 rx_tail;
-	struct sdp_tx_slot tx[SDP_SQ_DEPTH];
-	struct sk_buff *rx[SDP_RQ_DEPTH];
+	struct sdp_tx_slot tx[SDP_TX_RING];
+	struct sk_buff *rx[SDP_RX_RING];
 };
 
 /* sdp_main.c */
@@ -494,7 +510,7 @@ struct sk_buff *sdp_rx_buffer(struct sock *sk, gfp_t gfp);
 void sdp_tx_free(struct sock *sk, struct sk_buff *skb);
 void sdp_tx_purge(struct sock *sk);
 void sdp_rx_purge(struct sock *sk);
-void sdp_rx_free_purge(struct sock *sk);
+void sdp_rx_detach(struct sock *sk);
 
 /* sdp_zcopy.c */
 void sdp_serve_src_avail(struct sock *sk);
@@ -518,6 +534,7 @@ void sdp_channel_post_read(struct sock *sk, const struct sdp_read *read,
 			   struct sk_buff *skb);
 void sdp_channel_post_keepalive(struct sock *sk);
 void sdp_channel_poll(struct sock *sk);
+void sdp_channel_drain(struct sock *sk);
 void sdp_channel_poll_sends(struct sock *sk);
 void sdp_channel_want_sends(struct sock *sk);
 void sdp_channel_fail(struct sdp_channel *ch, int err);
@@ -525,6 +542,7 @@ void sdp_channel_fail(struct sdp_channel *ch, int err);
 /* sdp_cma.c */
 void sdp_channel_event(struct sdp_channel *ch, enum sdp_event event);
 void sdp_channel_work(struct work_struct *work);
+void sdp_channel_linger(struct work_struct *work);
 int sdp_cm_handler(struct ib_cm_id *cm_id, const struct ib_cm_event *event);
 
 /* sdp_listen.c */

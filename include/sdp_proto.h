@@ -301,6 +301,14 @@ void sdp_rx_posted(struct sdp_conn *conn, __u32 buffers);
 int sdp_rx(struct sdp_conn *conn, const void *message, __u32 len,
 	   struct sdp_rx *rx);
 void sdp_resize(struct sdp_conn *conn, __u32 size);
+
+/* The peer's SrcAvails want an RDMA READ, once there is memory for it. */
+static inline bool sdp_read_due(const struct sdp_conn *conn)
+{
+	return conn->adverts && conn->peer_kind == SDP_PEER_V1 &&
+	       !conn->reading && !conn->cancelled && !conn->aborted;
+}
+
 bool sdp_read_next(struct sdp_conn *conn, __u32 max, struct sdp_read *read);
 void sdp_read_done(struct sdp_conn *conn, __u32 len);
 
