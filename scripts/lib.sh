@@ -4,6 +4,9 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top=$(dirname "$here")
 cache=${SDP_CACHE:-${HOME:-/root}/.cache/ib_sdp}
+# where runs put their files: a cache that somebody else filled is only read
+work=$cache
+[ ! -e "$cache/guest" ] || [ -w "$cache" ] || work=$top/build/work
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
 say() { echo "-- $*"; }
@@ -12,8 +15,8 @@ die() { echo "$(basename "$0"): $*" >&2; exit 1; }
 # Run a command whose output nobody wants unless it fails, and show that it lives: a line every 10 s.
 quietly() { # WHAT COMMAND...
   local what=$1 log pid n=0; shift
-  mkdir -p "$cache"
-  log=$(mktemp "$cache/log.XXXXXX")
+  mkdir -p "$work"
+  log=$(mktemp "$work/log.XXXXXX")
   say "$what"
   "$@" > "$log" 2>&1 < /dev/null &
   pid=$!
