@@ -469,10 +469,9 @@ static int take_ipv6(struct sockaddr_storage *to, int *len)
 	struct sockaddr_in6 in6 = *(struct sockaddr_in6 *)to;
 	struct sockaddr_in *in = (struct sockaddr_in *)to;
 
-	if (*len < SIN6_LEN_RFC2133)
-		return -EINVAL;
-	if (!ipv6_addr_any(&in6.sin6_addr) &&
-	    !ipv6_addr_v4mapped(&in6.sin6_addr))
+	if (*len < SIN6_LEN_RFC2133 ||
+	    (!ipv6_addr_any(&in6.sin6_addr) &&
+	     !ipv6_addr_v4mapped(&in6.sin6_addr)))
 		return -EAFNOSUPPORT;
 	memset(to, 0, sizeof(*to));
 	in->sin_family = AF_INET;
