@@ -490,6 +490,20 @@ static bool build_message(struct sdp_channel *ch, const struct sdp_tx *tx,
 	return true;
 }
 
+/*
+ * A software adapter starts sending in a softirq. With bottom halves disabled
+ * that runs when they are enabled again, here, instead of in ksoftirqd.
+ */
+static int post_send(struct sdp_channel *ch, const struct ib_send_wr *wr)
+{
+	int err;
+
+	local_bh_disable();
+	err = ib_post_send(ch->qp, wr, NULL);
+	local_bh_enable();
+	return err;
+}
+
 /**
  * sdp_channel_post_messages - post messages in the order of their MSeq
  * @sk: the socket, with room in its send queue for @count
@@ -522,7 +536,7 @@ void sdp_channel_post_messages(struct sock *sk, struct sdp_tx *messages,
 			wr[i - 1].next = &wr[i];
 	}
 	if (!err)
-		err = ib_post_send(ch->qp, wr, NULL);
+		err = post_send(ch, wr);
 	if (!err)
 		return;
 	/* Those whose slot was not taken belong to nobody yet. */
@@ -588,7 +602,7 @@ static void post_rdma(struct sock *sk, struct ib_rdma_wr *wr)
 	wr->wr.wr_id = ch->tx_head++;
 	wr->wr.send_flags = IB_SEND_SIGNALED;
 	ch->unsignaled = 0;
-	if (!ib_post_send(ch->qp, &wr->wr, NULL))
+	if (!post_send(ch, &wr->wr))
 		return;
 	ch->failed = true;
 	sdp_channel_fail(ch, ECONNRESET);
