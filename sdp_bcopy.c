@@ -570,16 +570,22 @@ void sdp_post_receives(struct sock *sk, gfp_t gfp)
 /**
  * sdp_rx_prepare - choose size and number of the first receive buffers
  * @sk: the socket, about to connect or just accepted
+ * @peer: its Hello, NULL if we connect
+ *
+ * A peer that does not ask for larger buffers gets them at once, if SO_RCVBUF
+ * has room for them.
  *
  * Context: socket lock. Return: the buffer size S, bytes.
  */
-int sdp_rx_prepare(struct sock *sk)
+u32 sdp_rx_prepare(struct sock *sk, const struct sdp_params *peer)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
-	u32 least = 2 * SDP_RX_MIN * SDP_RX_START;
+	u32 least = 2 * SDP_RX_MIN * SDP_RX_LEGACY;
 
-	ssk->rx_alloc = READ_ONCE(sk->sk_rcvbuf) >= least ? SDP_RX_START :
-			SDP_RX_SMALL;
+	ssk->rx_alloc = SDP_RX_START;
+	if (peer && sdp_peer_kind(peer) != SDP_PEER_FULL &&
+	    READ_ONCE(sk->sk_rcvbuf) >= least)
+		ssk->rx_alloc = SDP_RX_LEGACY;
 	ssk->rx_window = SDP_RX_MIN * SKB_TRUESIZE(ssk->rx_alloc);
 	return ssk->rx_alloc;
 }

@@ -81,7 +81,7 @@ static struct percpu_counter sdp_sockets_allocated;
 static unsigned long sdp_memory_pressure;
 static long sdp_sysctl_mem[3];
 static int sdp_sysctl_wmem[3] = { 4096, 212992, 4 << 20 };
-static int sdp_sysctl_rmem[3] = { 2 * SDP_RX_MIN * SDP_RX_START, 212992,
+static int sdp_sysctl_rmem[3] = { 2 * SDP_RX_MIN * SDP_RX_LEGACY, 212992,
 				  6 << 20 };
 
 /* ---- What the core asks for --------------------------------------------- */
@@ -389,7 +389,7 @@ struct sock *sdp_clone_child(struct sock *listener, struct sdp_channel *ch)
 	sdp_inherit_memcg(sk, listener);
 
 	ssk->conn.state = SDP_CLOSE;
-	sdp_conn_start(&ssk->conn, false, sdp_rx_prepare(sk));
+	sdp_conn_start(&ssk->conn, false, sdp_rx_prepare(sk, peer));
 	inet_sk_set_state(sk, TCP_SYN_RECV);
 	ssk->conn.actions = 0;
 	local_bh_disable();
@@ -647,7 +647,7 @@ static int sdp_connect(struct sock *sk, struct sockaddr *uaddr, int len)
 	ch->sk = sk;
 	kref_get(&ch->ref);
 	ssk->channel = ch;
-	sdp_conn_start(&ssk->conn, true, sdp_rx_prepare(sk));
+	sdp_conn_start(&ssk->conn, true, sdp_rx_prepare(sk, NULL));
 	sdp_act(sk);
 	sdp_count(sk, ACTIVE_OPENS);
 	sdp_channel_event(ch, SDP_EV_START);

@@ -143,7 +143,11 @@ void sdp_conn_start(struct sdp_conn *conn, bool active, u32 rcv_size)
 	sdp_conn_set_state(conn, active ? SDP_SYN_SENT : SDP_SYN_RECV);
 }
 
-static enum sdp_peer_kind peer_kind(const struct sdp_params *peer)
+/**
+ * sdp_peer_kind - what the other end is, as far as its Hello tells (11.1)
+ * @peer: its parameters
+ */
+enum sdp_peer_kind sdp_peer_kind(const struct sdp_params *peer)
 {
 	if (peer->major == 1)
 		return SDP_PEER_V1;
@@ -162,7 +166,7 @@ static enum sdp_peer_kind peer_kind(const struct sdp_params *peer)
 void sdp_conn_peer(struct sdp_conn *conn, const struct sdp_params *peer)
 {
 	conn->major = peer->major;
-	conn->peer_kind = peer_kind(peer);
+	conn->peer_kind = sdp_peer_kind(peer);
 	conn->max_adverts = peer->max_adverts;
 	conn->credit = peer->bufs;
 	conn->peer_rcv_size = peer->rcv_size;

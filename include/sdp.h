@@ -41,8 +41,8 @@
 
 /* Receive buffers: few and small at first, more and large when busy. */
 #define SDP_RX_MIN		4	/* buffers, see 3.6 and 3.7 */
-#define SDP_RX_SMALL		4096	/* bytes, with a small SO_RCVBUF */
-#define SDP_RX_START		8192
+#define SDP_RX_START		4096	/* bytes */
+#define SDP_RX_LEGACY		8192	/* for a peer that cannot make them grow */
 #define SDP_RX_GROWN		65536	/* allocated for SDP_MAX_RCV_SIZE */
 #define SDP_RX_BUSY_RCVBUF	(16 * SDP_RX_GROWN)
 #define SDP_TX_BUSY_SNDBUF	(16 * SDP_RX_GROWN)
@@ -501,7 +501,7 @@ void sdp_push(struct sock *sk);
 void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len);
 void sdp_post_receives(struct sock *sk, gfp_t gfp);
 int sdp_set_rcvlowat(struct sock *sk, int val);
-int sdp_rx_prepare(struct sock *sk);
+u32 sdp_rx_prepare(struct sock *sk, const struct sdp_params *peer);
 void sdp_rx_resize(struct sock *sk);
 void sdp_queue_payload(struct sock *sk, struct sk_buff *skb);
 void sdp_rx_drop(struct sock *sk, struct sk_buff *skb);

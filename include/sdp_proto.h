@@ -291,6 +291,7 @@ void sdp_hello_ack_build(struct sdp_hello_ack *ack,
 			 const struct sdp_params *own);
 enum sdp_violation sdp_hello_ack_parse(const struct sdp_hello_ack *ack,
 				       __u8 major, struct sdp_params *peer);
+enum sdp_peer_kind sdp_peer_kind(const struct sdp_params *peer);
 void sdp_conn_init(struct sdp_conn *conn);
 void sdp_conn_start(struct sdp_conn *conn, bool active, __u32 rcv_size);
 void sdp_conn_peer(struct sdp_conn *conn, const struct sdp_params *peer);
