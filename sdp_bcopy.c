@@ -462,6 +462,13 @@ void sdp_rx_drop(struct sock *sk, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
+/* Can the buffer be posted again? */
+static bool usable(struct sock *sk, struct sk_buff *skb)
+{
+	return of_present_channel(sk, skb) && sdp_sk(sk)->channel &&
+	       sdp_cb(skb)->alloc == sdp_sk(sk)->rx_alloc;
+}
+
 static struct sk_buff *circulating_buffer(struct sock *sk, gfp_t gfp)
 {
 	struct sk_buff *skb = sdp_rx_buffer(sk, gfp);
@@ -485,9 +492,8 @@ void sdp_rx_recycle(struct sock *sk, struct sk_buff *skb)
 {
 	struct sdp_sock *ssk = sdp_sk(sk);
 
-	if (of_present_channel(sk, skb) && ssk->channel &&
-	    (rx_room(sk, 0) || ssk->rx_total == SDP_RX_MIN) &&
-	    sdp_cb(skb)->alloc == ssk->rx_alloc)
+	if (usable(sk, skb) &&
+	    (rx_room(sk, 0) || ssk->rx_total == SDP_RX_MIN))
 		__skb_queue_tail(&ssk->rx_free, skb);
 	else
 		sdp_rx_drop(sk, skb);
@@ -534,8 +540,12 @@ static struct sk_buff *next_buffer(struct sock *sk, gfp_t gfp)
 	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sk_buff *skb = __skb_dequeue(&ssk->rx_free);
 
-	if (!skb && rx_room(sk, SKB_TRUESIZE(ssk->rx_alloc)))
-		skb = circulating_buffer(sk, gfp);
+	if (skb || !rx_room(sk, SKB_TRUESIZE(ssk->rx_alloc)))
+		return skb;
+	skb = circulating_buffer(sk, gfp);
+	/* What a softirq does not get, the channel's work may. */
+	if (!skb && !gfpflags_allow_blocking(gfp))
+		sdp_channel_event(ssk->channel, SDP_EV_MEMORY);
 	return skb;
 }
 
@@ -674,14 +684,6 @@ static void note_urgent(struct sock *sk, struct sk_buff *skb)
 		   SDP_URG_VALID | page[cb->offset + cb->payload - 1]);
 }
 
-static void count_payload(struct sock *sk, u32 payload)
-{
-	struct sdp_sock *ssk = sdp_sk(sk);
-
-	WRITE_ONCE(ssk->rcv_seq, ssk->rcv_seq + payload);
-	sdp_count_add(sk, BYTES_RECEIVED, payload);
-}
-
 /**
  * sdp_queue_payload - put payload in reach of recvmsg
  * @sk: the socket
@@ -691,11 +693,13 @@ static void count_payload(struct sock *sk, u32 payload)
  */
 void sdp_queue_payload(struct sock *sk, struct sk_buff *skb)
 {
+	struct sdp_sock *ssk = sdp_sk(sk);
 	struct sdp_skb_cb *cb = sdp_cb(skb);
 
-	cb->seq = sdp_sk(sk)->rcv_seq;
+	cb->seq = ssk->rcv_seq;
+	WRITE_ONCE(ssk->rcv_seq, ssk->rcv_seq + cb->payload);
 	__skb_queue_tail(&sk->sk_receive_queue, skb);
-	count_payload(sk, cb->payload);
+	sdp_count_add(sk, BYTES_RECEIVED, cb->payload);
 }
 
 static bool window_at_limit(struct sock *sk)
@@ -743,50 +747,63 @@ int sdp_set_rcvlowat(struct sock *sk, int val)
 	return 0;
 }
 
+/* Move the payload of @skb behind that of @to, if it fits there. */
+static bool merge(struct sock *sk, struct sk_buff *to, struct sk_buff *skb)
+{
+	struct sdp_skb_cb *from = sdp_cb(skb), *cb = sdp_cb(to);
+
+	if (cb->offset + cb->payload + from->payload > cb->alloc)
+		return false;
+	memcpy(buffer_page(to) + cb->offset + cb->payload,
+	       buffer_page(skb) + from->offset, from->payload);
+	cb->payload += from->payload;
+	__skb_unlink(skb, &sk->sk_receive_queue);
+	sdp_rx_recycle(sk, skb);
+	return true;
+}
+
 /*
  * All buffers that SO_RCVBUF allows are out, and the peer cannot send payload:
  * as TCP collapses its queue under pressure, small messages then share a
- * buffer. Returns false if @skb has to be queued as it is.
+ * buffer. The whole queue is looked at only while half of it is empty.
  */
-static bool collapse(struct sock *sk, struct sk_buff *skb)
+static void collapse(struct sock *sk)
 {
-	struct sk_buff *tail = skb_peek_tail(&sk->sk_receive_queue);
+	struct sk_buff_head *queue = &sk->sk_receive_queue;
 	struct sdp_sock *ssk = sdp_sk(sk);
-	struct sdp_skb_cb *from = sdp_cb(skb), *to;
+	u32 unread = ssk->rcv_seq - ssk->copied_seq;
+	struct sk_buff *skb, *next, *to;
 
-	if (ssk->conn.granted >= SDP_MIN_CREDITS || !window_at_limit(sk) ||
-	    !tail)
-		return false;
-	to = sdp_cb(tail);
-	if (to->offset + to->payload + from->payload > to->alloc)
-		return false;
-	memcpy(buffer_page(tail) + to->offset + to->payload,
-	       buffer_page(skb) + from->offset, from->payload);
-	to->payload += from->payload;
-	return true;
+	if (ssk->conn.granted >= SDP_MIN_CREDITS || !window_at_limit(sk))
+		return;
+	to = skb_peek_tail(queue);
+	if (skb_queue_is_first(queue, to))
+		return;
+	if (2 * unread < atomic_read(&sk->sk_rmem_alloc))
+		to = skb_peek(queue);
+	else
+		to = skb_queue_prev(queue, to);
+	for (skb = skb_queue_next(queue, to);; skb = next) {
+		bool last = skb_queue_is_last(queue, skb);
+
+		next = last ? NULL : skb_queue_next(queue, skb);
+		if (!merge(sk, to, skb))
+			to = skb;
+		if (last)
+			break;
+	}
+	sdp_post_receives(sk, GFP_ATOMIC);
 }
 
 static void receive_payload(struct sock *sk, struct sk_buff *skb,
 			    const struct sdp_rx *rx)
 {
-	struct sdp_sock *ssk = sdp_sk(sk);
-	struct sdp_skb_cb *cb = sdp_cb(skb);
-	bool shared;
-
-	cb->offset = rx->offset;
-	cb->payload = rx->payload;
-	cb->seq = ssk->rcv_seq;
-	shared = collapse(sk, skb);
-	if (shared)
-		count_payload(sk, rx->payload);
-	else
-		sdp_queue_payload(sk, skb);
+	sdp_cb(skb)->offset = rx->offset;
+	sdp_cb(skb)->payload = rx->payload;
+	sdp_queue_payload(sk, skb);
 	if (rx->urgent)
 		note_urgent(sk, skb);
-	if (shared) {
-		sdp_rx_recycle(sk, skb);
-		sdp_post_receives(sk, GFP_ATOMIC);
-	}
+	collapse(sk);
 	widen_window(sk, GFP_ATOMIC);
 }
 
@@ -834,7 +851,10 @@ void sdp_received(struct sock *sk, struct sk_buff *skb, u32 len)
 		receive_payload(sk, skb, &rx);
 	} else {
 		/* What holds no payload is posted again at once (3.7). */
-		sdp_rx_recycle(sk, skb);
+		if (usable(sk, skb))
+			__skb_queue_tail(&ssk->rx_free, skb);
+		else
+			sdp_rx_drop(sk, skb);
 		sdp_post_receives(sk, GFP_ATOMIC);
 	}
 	/* Wake-ups and pushes wait for the end of the batch. */

@@ -554,6 +554,20 @@ static void rtu_received(struct sdp_channel *ch)
 	release_sock(ch->sk);
 }
 
+/*
+ * SDP_EV_MEMORY: a softirq found no memory for receive buffers. If there is
+ * none now either, the peer waits until the user reads, or the timer.
+ */
+static void find_memory(struct sdp_channel *ch)
+{
+	lock_sock(ch->sk);
+	if (current_channel(ch)) {
+		sdp_post_receives(ch->sk, GFP_KERNEL);
+		sdp_push(ch->sk);
+	}
+	release_sock(ch->sk);
+}
+
 /* ---- The end, as the CM sees it ----------------------------------------- */
 
 /* SDP_EV_FAILED: take what is in the CQs, then report */
@@ -652,6 +666,7 @@ static const struct event_handler event_handlers[] = {
 	{ SDP_EV_RTU, rtu_received },
 	{ SDP_EV_REJECTED, rejected },
 	{ SDP_EV_NO_ANSWER, no_answer },
+	{ SDP_EV_MEMORY, find_memory },
 	{ SDP_EV_FAILED, transport_failed },
 	{ SDP_EV_DREQ, dreq_received },
 	{ SDP_EV_DISCONNECTED, dreq_answered },

@@ -360,6 +360,7 @@ enum sdp_event {
 	SDP_EV_RTU,
 	SDP_EV_REJECTED,	/* REJ, sdp_channel.rej_reason */
 	SDP_EV_NO_ANSWER,	/* REQ or REP timed out */
+	SDP_EV_MEMORY,		/* receive buffers are wanted */
 	SDP_EV_FAILED,		/* QP event or completion in error */
 	SDP_EV_DREQ,
 	SDP_EV_DISCONNECTED,	/* DREP, or DREQ timed out */
