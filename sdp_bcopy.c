@@ -814,7 +814,7 @@ static void establish_early(struct sock *sk)
 
 	if (ssk->conn.state != SDP_SYN_RECV)
 		return;
-	ib_cm_notify(ssk->channel->cm_id, IB_EVENT_COMM_EST);
+	sdp_channel_early(ssk->channel);
 	sdp_established(&ssk->conn);
 	sdp_act(sk);
 }

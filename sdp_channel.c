@@ -40,6 +40,7 @@ struct sdp_channel *sdp_channel_alloc(gfp_t gfp)
 	INIT_LIST_HEAD(&ch->device_entry);
 	INIT_WORK(&ch->work, sdp_channel_work);
 	INIT_DELAYED_WORK(&ch->linger, sdp_channel_linger);
+	INIT_DELAYED_WORK(&ch->no_rtu, sdp_channel_no_rtu);
 	return ch;
 }
 

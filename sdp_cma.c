@@ -11,6 +11,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/random.h>
+#include <linux/wait_bit.h>
 #include <net/tcp_states.h>
 #include <rdma/ib_cache.h>
 
@@ -116,11 +117,48 @@ static void linger(struct sdp_channel *ch)
 		sdp_channel_put(ch);
 }
 
+/**
+ * sdp_channel_early - a child got a message before its RTU
+ * @ch: the channel
+ *
+ * The RTU is as good as here: the CM is left to receive it, for as long as that
+ * may be believed. Telling the CM at once (ib_cm_notify()) would establish the
+ * CM id, but stop the repetition of the REP only later: a DREQ in between, of
+ * either side, makes ib_cm forget that it has to be stopped. It would then go
+ * on for as long as the peer's REQ said, and keep the CM id and the device.
+ *
+ * Context: socket lock, process or softirq.
+ */
+void sdp_channel_early(struct sdp_channel *ch)
+{
+	ch->early = true;
+	kref_get(&ch->ref);
+	if (!queue_delayed_work(sdp_wq, &ch->no_rtu, SDP_EARLY_TIMEOUT))
+		sdp_channel_put(ch);
+}
+
+/**
+ * sdp_channel_no_rtu - an early message has waited long enough for its RTU
+ * @work: sdp_channel.no_rtu, with a reference
+ *
+ * Context: process.
+ */
+void sdp_channel_no_rtu(struct work_struct *work)
+{
+	struct sdp_channel *ch = container_of(to_delayed_work(work),
+					      struct sdp_channel, no_rtu);
+
+	sdp_channel_event(ch, SDP_EV_NO_RTU);
+	sdp_channel_put(ch);
+}
+
 /* Give everything up, the CM id included, and drop the life reference. */
 static void finish(struct sdp_channel *ch)
 {
 	ch->done = true;
 	if (cancel_delayed_work(&ch->linger))
+		sdp_channel_put(ch);
+	if (cancel_delayed_work(&ch->no_rtu))
 		sdp_channel_put(ch);
 	sdp_accept_forget(ch);
 	sdp_channel_destroy_qp(ch);
@@ -132,18 +170,29 @@ static void finish(struct sdp_channel *ch)
 	sdp_channel_put(ch);
 }
 
-/* SDP_EV_DISCONNECT: tell the peer's CM; wait for its answer if there is one */
+/* Without a DREQ that is or will be on its way nothing is waited for. */
+static void finish_or_linger(struct sdp_channel *ch)
+{
+	if (!ch->disconnecting && !ch->dreq_due && !in_state(ch, TCP_TIME_WAIT))
+		finish(ch);
+	else
+		linger(ch);
+}
+
+/*
+ * SDP_EV_DISCONNECT: tell the peer's CM; wait for its answer if there is one.
+ * Before the RTU the CM sends no DREQ: see rtu_received().
+ */
 static void disconnect(struct sdp_channel *ch)
 {
-	if (ch->cm_id && !ch->disconnecting)
+	if (ch->early && !ch->rtu)
+		ch->dreq_due = true;
+	else if (ch->cm_id && !ch->disconnecting)
 		ch->disconnecting = !ib_send_cm_dreq(ch->cm_id, NULL, 0);
 	destroy_resolver(ch);
 	sdp_channel_destroy_qp(ch);
 	leave_socket(ch);
-	if (!ch->disconnecting && !in_state(ch, TCP_TIME_WAIT))
-		finish(ch);
-	else
-		linger(ch);
+	finish_or_linger(ch);
 }
 
 /* SDP_EV_RELEASE: the peer has been told, or told us */
@@ -151,10 +200,7 @@ static void release(struct sdp_channel *ch)
 {
 	sdp_channel_destroy_qp(ch);
 	leave_socket(ch);
-	if (!ch->disconnecting && !in_state(ch, TCP_TIME_WAIT))
-		finish(ch);
-	else
-		linger(ch);
+	finish_or_linger(ch);
 }
 
 /* ---- Active: from address to REQ ---------------------------------------- */
@@ -388,6 +434,10 @@ static void request_connection(struct sdp_channel *ch)
 /* A half-open child's peer is gone, or we cannot go on. */
 static void child_failed(struct sdp_channel *ch)
 {
+	if (ch->dreq_due) {	/* nobody wants the DREQ any more */
+		finish(ch);
+		return;
+	}
 	lock_sock(ch->sk);
 	if (current_channel(ch)) {
 		sdp_abort(&sdp_sk(ch->sk)->conn, ECONNRESET);
@@ -552,6 +602,25 @@ static void rtu_received(struct sdp_channel *ch)
 		sdp_act(ch->sk);
 	}
 	release_sock(ch->sk);
+	ch->rtu = true;
+	if (ch->dreq_due) {
+		ch->dreq_due = false;
+		disconnect(ch);
+	}
+}
+
+/*
+ * SDP_EV_NO_RTU: it is lost. The CM id must not be used until the CM itself has
+ * acted on what it is told here.
+ */
+static void rtu_missing(struct sdp_channel *ch)
+{
+	if (ch->rtu || ib_cm_notify(ch->cm_id, IB_EVENT_COMM_EST))
+		return;
+	wait_var_event_timeout(&ch->events,
+			       READ_ONCE(ch->events) & (BIT(SDP_EV_RTU) |
+							BIT(SDP_EV_DREQ)),
+			       SDP_EARLY_TIMEOUT);
 }
 
 /*
@@ -594,6 +663,7 @@ static void dreq_received(struct sdp_channel *ch)
 	}
 	release_sock(ch->sk);
 	ch->disconnecting = false;
+	ch->dreq_due = false;
 	release(ch);
 }
 
@@ -664,6 +734,7 @@ static const struct event_handler event_handlers[] = {
 	{ SDP_EV_REQ, accept_request },
 	{ SDP_EV_REP, rep_received },
 	{ SDP_EV_RTU, rtu_received },
+	{ SDP_EV_NO_RTU, rtu_missing },
 	{ SDP_EV_REJECTED, rejected },
 	{ SDP_EV_NO_ANSWER, no_answer },
 	{ SDP_EV_MEMORY, find_memory },
@@ -742,5 +813,6 @@ int sdp_cm_handler(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	default:
 		break;
 	}
+	wake_up_var(&ch->events);	/* rtu_missing() */
 	return 0;
 }

@@ -54,6 +54,7 @@
 #define SDP_CLOSE_TIMEOUT	(60 * HZ)	/* 8.2, 8.3 */
 #define SDP_ABORT_TIMEOUT	(5 * HZ)	/* AbortConn without credit */
 #define SDP_RTU_TIMEOUT		(10 * HZ)	/* half-open children */
+#define SDP_EARLY_TIMEOUT	HZ	/* an early message waits for its RTU */
 #define SDP_CORK_TIMEOUT	(HZ / 5)	/* TCP_CORK holds no longer */
 #define SDP_PROBE_MIN		(HZ / 2)
 #define SDP_PROBE_MAX		(60 * HZ)
@@ -358,6 +359,7 @@ enum sdp_event {
 	SDP_EV_REQ,		/* a listener got a Hello */
 	SDP_EV_REP,		/* HelloAck */
 	SDP_EV_RTU,
+	SDP_EV_NO_RTU,		/* messages came, the RTU did not */
 	SDP_EV_REJECTED,	/* REJ, sdp_channel.rej_reason */
 	SDP_EV_NO_ANSWER,	/* REQ or REP timed out */
 	SDP_EV_MEMORY,		/* receive buffers are wanted */
@@ -380,6 +382,7 @@ enum sdp_event {
  * @device_entry: in @device->channels
  * @work: handles @events, alone for this channel; may sleep
  * @linger: bounds DREQ and time-wait
+ * @no_rtu: how long an early message waits for its RTU
  * @rcu: frees it
  * @events: bits of enum sdp_event, atomic
  * @deferred_err: errno for SDP_EV_FAILED
@@ -387,7 +390,10 @@ enum sdp_event {
  * @cm_id: the CM's id; written by @work only
  * @major: SDP version offered
  * @done: the life reference is dropped, @work only
+ * @early: of a child, a message came before the RTU; socket lock
+ * @rtu: of a child, the CM knows that it is established, @work only
  * @disconnecting: a DREQ was sent, @work only
+ * @dreq_due: a DREQ has to be sent after the RTU, @work only
  * @rej_reason: written by the CM handler before SDP_EV_REJECTED
  * @resolve_err: errno, written before SDP_EV_UNREACHABLE
  * @src: source address of a connecting socket, for rdma_cm
@@ -428,6 +434,7 @@ struct sdp_channel {
 	struct list_head device_entry;
 	struct work_struct work;
 	struct delayed_work linger;
+	struct delayed_work no_rtu;
 	struct rcu_head rcu;
 	unsigned long events;
 	int deferred_err;
@@ -436,7 +443,10 @@ struct sdp_channel {
 	struct ib_cm_id *cm_id;
 	u8 major;
 	bool done;
+	bool early;
+	bool rtu;
 	bool disconnecting;
+	bool dreq_due;
 	u8 rej_reason;
 	int resolve_err;
 	u8 responder_resources;
@@ -544,6 +554,8 @@ void sdp_channel_fail(struct sdp_channel *ch, int err);
 void sdp_channel_event(struct sdp_channel *ch, enum sdp_event event);
 void sdp_channel_work(struct work_struct *work);
 void sdp_channel_linger(struct work_struct *work);
+void sdp_channel_early(struct sdp_channel *ch);
+void sdp_channel_no_rtu(struct work_struct *work);
 int sdp_cm_handler(struct ib_cm_id *cm_id, const struct ib_cm_event *event);
 
 /* sdp_listen.c */
