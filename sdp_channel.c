@@ -732,9 +732,11 @@ void sdp_channel_poll_sends(struct sock *sk)
 	if (!ch || !ch->send_cq || ch->tx_head == ch->tx_tail)
 		return;
 	ch->send_armed = false;
-	while ((n = ib_poll_cq(ch->send_cq, POLL_BATCH, wc)) > 0)
+	do {
+		n = ib_poll_cq(ch->send_cq, POLL_BATCH, wc);
 		for (i = 0; i < n; i++)
 			sends_done(sk, ch, &wc[i]);
+	} while (n == POLL_BATCH);
 	if (ch->failed && !ch->failure_reported)
 		completion_event(ch->send_cq, ch);	/* report_failure() */
 	smp_mb();	/* wmem_queued before the flag; pairs with poll_stream() */
@@ -762,17 +764,18 @@ static bool poll_receives(struct sock *sk, struct sdp_channel *ch, int *budget)
 	struct ib_wc wc[POLL_BATCH];
 	int i, n;
 
-	while (sdp_sk(sk)->channel == ch && ch->recv_cq) {
+	do {
+		if (sdp_sk(sk)->channel != ch || !ch->recv_cq)
+			return true;
 		if (*budget <= 0)
 			return false;
 		n = ib_poll_cq(ch->recv_cq, POLL_BATCH, wc);
-		if (n <= 0)
-			break;
 		*budget -= n;
 		for (i = 0; i < n; i++)
 			receive_done(sk, ch, &wc[i]);
-		sdp_act(sk);
-	}
+		if (n == POLL_BATCH)
+			sdp_act(sk);
+	} while (n == POLL_BATCH);
 	return true;
 }
 
@@ -784,6 +787,7 @@ static void report_failure(struct sock *sk, struct sdp_channel *ch)
 	if (ssk->channel != ch || !ch->failed || ch->failure_reported)
 		return;
 	ch->failure_reported = true;
+	sdp_act(sk);	/* what came before the failure comes first */
 	if (ssk->conn.state != SDP_CLOSE && ssk->conn.state != SDP_TIME_WAIT)
 		sdp_count(sk, RESET_TRANSPORT);
 	sdp_transport_failed(&ssk->conn, ch->deferred_err ?: ECONNRESET);

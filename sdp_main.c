@@ -449,6 +449,7 @@ static int sdp_create(struct net *net, struct socket *sock, int protocol,
 	sk->sk_write_space = sdp_write_space;
 	inet_sk(sk)->uc_ttl = -1;
 	ssk = sdp_sk(sk);
+	ssk->mib = sdp_pernet(net)->mib;
 	ssk->keep_idle = 7200 * HZ;
 	ssk->keep_intvl = 75 * HZ;
 	ssk->keep_cnt = 9;

@@ -223,7 +223,7 @@ static const struct {
  */
 void sdp_count_message(struct sock *sk, u8 mid, bool sent)
 {
-	struct sdp_mib __percpu *mib = sdp_pernet(sock_net(sk))->mib;
+	struct sdp_mib __percpu *mib = sdp_sk(sk)->mib;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(message_items); i++) {

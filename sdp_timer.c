@@ -160,10 +160,10 @@ void sdp_tx_timer_update(struct sock *sk)
 		delay = SDP_CORK_TIMEOUT;
 	else
 		delay = 0;
-	if (!delay)
-		sk_stop_timer(sk, &ssk->tx_timer);
-	else if (!timer_pending(&ssk->tx_timer))
+	if (delay && !timer_pending(&ssk->tx_timer))
 		sk_reset_timer(sk, &ssk->tx_timer, jiffies + delay);
+	else if (!delay && timer_pending(&ssk->tx_timer))
+		sk_stop_timer(sk, &ssk->tx_timer);
 }
 
 static void tx_timer_work(struct sock *sk)

@@ -159,9 +159,9 @@ static inline struct sdp_net *sdp_pernet(struct net *net)
 }
 
 #define sdp_count(sk, item) \
-	SNMP_INC_STATS(sdp_pernet(sock_net(sk))->mib, SDP_MIB_##item)
+	SNMP_INC_STATS(sdp_sk(sk)->mib, SDP_MIB_##item)
 #define sdp_count_add(sk, item, n) \
-	SNMP_ADD_STATS(sdp_pernet(sock_net(sk))->mib, SDP_MIB_##item, n)
+	SNMP_ADD_STATS(sdp_sk(sk)->mib, SDP_MIB_##item, n)
 #define sdp_count_net(net, item) \
 	SNMP_INC_STATS(sdp_pernet(net)->mib, SDP_MIB_##item)
 
@@ -178,6 +178,7 @@ enum {
  * @icsk: has to be the first; its bind buckets are used
  * @conn: what the protocol core decides on
  * @channel: QP and CM ids, a reference; NULL when there is none
+ * @mib: its namespace's counters; never changes
  * @flags: see above, atomic
  * @nodelay: TCP_NODELAY
  * @cork: TCP_CORK
@@ -226,6 +227,7 @@ struct sdp_sock {
 	struct inet_connection_sock icsk;
 	struct sdp_conn conn;
 	struct sdp_channel *channel;
+	struct sdp_mib __percpu *mib;
 	unsigned long flags;
 
 	bool nodelay;
