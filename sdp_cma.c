@@ -253,7 +253,10 @@ static int resolver_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	return 0;
 }
 
-/* SDP_EV_START */
+/*
+ * SDP_EV_START. The channel is on the device before rdma_cm begins: the device
+ * then cannot be taken from rdma_cm in the middle, which it would warn about.
+ */
 static void resolve_address(struct sdp_channel *ch)
 {
 	struct rdma_cm_id *id;
@@ -268,8 +271,12 @@ static void resolve_address(struct sdp_channel *ch)
 		return;
 	}
 	ch->resolver = id;
-	err = rdma_resolve_addr(id, (struct sockaddr *)&ch->src,
-				(struct sockaddr *)&ch->dst, RESOLVE_TIMEOUT);
+	err = rdma_bind_addr(id, (struct sockaddr *)&ch->src);
+	if (!err)
+		err = id->device ? sdp_device_attach(ch, id->device) : -ENODEV;
+	if (!err)
+		err = rdma_resolve_addr(id, NULL, (struct sockaddr *)&ch->dst,
+					RESOLVE_TIMEOUT);
 	if (err)
 		connect_failed(ch, resolve_errno(err));
 }
@@ -393,13 +400,8 @@ static int send_req(struct sdp_channel *ch)
 
 static int prepare_connect(struct sdp_channel *ch)
 {
-	const struct ib_device_attr *attrs;
-	int err;
+	const struct ib_device_attr *attrs = &ch->device->ib->attrs;
 
-	err = sdp_device_attach(ch, ch->resolver->device);
-	if (err)
-		return err;
-	attrs = &ch->device->ib->attrs;
 	ch->port = ch->resolver->port_num;
 	ch->major = 2;
 	ch->responder_resources = min(SDP_RDMA_DEPTH, attrs->max_qp_rd_atom);
@@ -418,7 +420,7 @@ static void request_connection(struct sdp_channel *ch)
 {
 	int err;
 
-	if (!ch->resolver || ch->device || !in_state(ch, TCP_SYN_SENT))
+	if (!ch->resolver || ch->qp || !in_state(ch, TCP_SYN_SENT))
 		return;
 	err = prepare_connect(ch);
 	if (!err)
