@@ -323,6 +323,7 @@ void sdp_channel_destroy_qp(struct sdp_channel *ch)
 
 	xa_erase_bh(&ch->device->qps, qp->qp_num);
 	ib_destroy_qp(qp);
+	sdp_cq_events_done(device);
 	ib_destroy_cq(recv_cq);
 	ib_destroy_cq(send_cq);
 
