@@ -233,7 +233,7 @@ static struct sock *find_listener(struct net *net, u16 port, __be32 addr,
 }
 
 /* One more child, if the backlog has room: as TCP, one above it. */
-static int reserve_child(struct sock *listener, u32 *generation)
+static int reserve_child(struct sock *listener, struct sdp_place *place)
 {
 	struct sdp_sock *ssk = sdp_sk(listener);
 	int err = 0;
@@ -245,7 +245,8 @@ static int reserve_child(struct sock *listener, u32 *generation)
 		err = -ENOMEM;
 	else
 		ssk->accept_pending++;
-	*generation = ssk->accept_generation;
+	place->generation = ssk->accept_generation;
+	place->order = ssk->accept_order++;
 	spin_unlock_bh(&ssk->accept_lock);
 	return err;
 }
@@ -300,7 +301,7 @@ static struct sock *listener_of(const struct ib_cm_event *event,
 }
 
 /* Hand the CM id over to a channel, whose work makes the child. */
-static int start_child(struct sock *listener, u32 generation,
+static int start_child(struct sock *listener, const struct sdp_place *place,
 		       struct ib_cm_id *cm_id, const struct ib_cm_event *event,
 		       const struct sdp_params *peer)
 {
@@ -330,7 +331,7 @@ static int start_child(struct sock *listener, u32 generation,
 	ch->rnr_retry = req->rnr_retry_count;
 	sock_hold(listener);
 	ch->listener = listener;
-	ch->accept_generation = generation;
+	ch->place = *place;
 	cm_id->context = ch;
 	sdp_channel_event(ch, SDP_EV_REQ);
 	return 0;
@@ -351,7 +352,7 @@ int sdp_req_received(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 	struct sdp_hello hello;
 	struct sdp_params peer;
 	struct sock *listener;
-	u32 generation;
+	struct sdp_place place;
 	int err;
 
 	memcpy(&hello, event->private_data, sizeof(hello));
@@ -367,11 +368,11 @@ int sdp_req_received(struct ib_cm_id *cm_id, const struct ib_cm_event *event)
 		sdp_count_net(&init_net, LISTEN_REFUSED);
 		return -ECONNREFUSED;
 	}
-	err = reserve_child(listener, &generation);
+	err = reserve_child(listener, &place);
 	if (!err) {
-		err = start_child(listener, generation, cm_id, event, &peer);
+		err = start_child(listener, &place, cm_id, event, &peer);
 		if (err)
-			unreserve_child(listener, generation);
+			unreserve_child(listener, place.generation);
 	}
 	if (err == -ENOMEM)
 		sdp_count(listener, LISTEN_DROPS);
@@ -401,8 +402,23 @@ void sdp_accept_forget(struct sdp_channel *ch)
 
 	if (!listener)
 		return;
-	unreserve_child(listener, ch->accept_generation);
+	unreserve_child(listener, ch->place.generation);
 	sock_put(listener);
+}
+
+/*
+ * First come, first served: the channels' works may overtake each other, so the
+ * order is that of the REQs. Nearly always the place is the end.
+ */
+static void insert_child(struct sdp_sock *ssk, struct sdp_sock *child, u32 order)
+{
+	struct sdp_sock *before;
+
+	child->accept_order = order;
+	list_for_each_entry_reverse(before, &ssk->accept_queue, accept_entry)
+		if ((s32)(order - before->accept_order) > 0)
+			break;
+	list_add(&child->accept_entry, &before->accept_entry);
 }
 
 /**
@@ -424,9 +440,9 @@ bool sdp_accept_publish(struct sock *sk, struct sdp_channel *ch)
 	ssk = sdp_sk(listener);
 	spin_lock_bh(&ssk->accept_lock);
 	ok = !ssk->accept_dead &&
-	     ch->accept_generation == ssk->accept_generation;
+	     ch->place.generation == ssk->accept_generation;
 	if (ok) {
-		list_add_tail(&sdp_sk(sk)->accept_entry, &ssk->accept_queue);
+		insert_child(ssk, sdp_sk(sk), ch->place.order);
 		WRITE_ONCE(listener->sk_ack_backlog,
 			   listener->sk_ack_backlog + 1);
 	}

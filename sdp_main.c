@@ -36,7 +36,7 @@
  *       spin_lock_bh(&listen_lock);            table of listeners
  *         spin_lock_bh(&ssk->accept_lock);     a listener's children
  *       spin_lock_bh(&device->lock);           channels of a device
- *     spin_lock_bh(&sdp_net->lock);            all sockets, for /proc
+ *     spin_lock_bh(&sdp_net->lock);            all sockets, for /proc (RCU)
  * A child is published into its listener's accept queue under the listener's
  * accept_lock alone: nobody takes a listener's lock under a child's.
  *
@@ -447,6 +447,7 @@ static int sdp_create(struct net *net, struct socket *sock, int protocol,
 	sk->sk_protocol = IPPROTO_SDP;
 	sk->sk_destruct = inet_sock_destruct;
 	sk->sk_write_space = sdp_write_space;
+	sock_set_flag(sk, SOCK_RCU_FREE);	/* for readers of /proc */
 	inet_sk(sk)->uc_ttl = -1;
 	ssk = sdp_sk(sk);
 	ssk->mib = sdp_pernet(net)->mib;

@@ -23,7 +23,7 @@ void sdp_hash(struct sock *sk)
 	struct sdp_sock *ssk = sdp_sk(sk);
 
 	spin_lock_bh(&sn->lock);
-	hlist_add_head(&ssk->net_node, &sn->sockets);
+	hlist_add_head_rcu(&ssk->net_node, &sn->sockets);
 	spin_unlock_bh(&sn->lock);
 }
 
@@ -38,28 +38,29 @@ void sdp_unhash(struct sock *sk)
 	struct sdp_net *sn = sdp_pernet(sock_net(sk));
 
 	spin_lock_bh(&sn->lock);
-	hlist_del_init(&sdp_sk(sk)->net_node);
+	hlist_del_init_rcu(&sdp_sk(sk)->net_node);
 	spin_unlock_bh(&sn->lock);
 }
 
+/* Sockets are freed by RCU (SOCK_RCU_FREE): reading disturbs nobody. */
 static void *sockets_start(struct seq_file *seq, loff_t *pos)
-	__acquires(&sn->lock)
+	__acquires(RCU)
 {
-	struct sdp_net *sn = sdp_pernet(seq_file_net(seq));
-
-	spin_lock_bh(&sn->lock);
-	return seq_hlist_start_head(&sn->sockets, *pos);
+	rcu_read_lock();
+	return seq_hlist_start_head_rcu(&sdp_pernet(seq_file_net(seq))->sockets,
+					*pos);
 }
 
 static void *sockets_next(struct seq_file *seq, void *v, loff_t *pos)
 {
-	return seq_hlist_next(v, &sdp_pernet(seq_file_net(seq))->sockets, pos);
+	return seq_hlist_next_rcu(v, &sdp_pernet(seq_file_net(seq))->sockets,
+				  pos);
 }
 
 static void sockets_stop(struct seq_file *seq, void *v)
-	__releases(&sn->lock)
+	__releases(RCU)
 {
-	spin_unlock_bh(&sdp_pernet(seq_file_net(seq))->lock);
+	rcu_read_unlock();
 }
 
 static int sockets_show(struct seq_file *seq, void *v)

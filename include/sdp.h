@@ -61,6 +61,16 @@
 
 struct sdp_channel;
 
+/**
+ * struct sdp_place - a child's place in its listener's accept queue
+ * @generation: sdp_sock.accept_generation when it was counted
+ * @order: of its REQ
+ */
+struct sdp_place {
+	u32 generation;
+	u32 order;
+};
+
 /* ---- Statistics of a network namespace: /proc/net/sdpstats -------------- */
 
 /* The names in /proc are in sdp_proc.c, docs/proc.md explains them. */
@@ -147,7 +157,7 @@ struct sdp_mib {
 
 struct sdp_net {
 	struct sdp_mib __percpu *mib;
-	spinlock_t lock;		/* protects sockets */
+	spinlock_t lock;		/* to change sockets; readers: RCU */
 	struct hlist_head sockets;	/* all of the namespace, for /proc */
 };
 
@@ -214,10 +224,11 @@ enum {
  * @listen_node: in the table of listeners, its lock
  * @listen_ids: one CM listen per device, sdp_listen_mutex
  * @listen_entry: in the list of listeners, sdp_listen_mutex
- * @accept_lock: protects the five below; the innermost lock
+ * @accept_lock: protects the six below; the innermost lock
  * @accept_queue: established children, by @accept_entry; a reference each
  * @accept_pending: children, half-open or in the queue
  * @accept_generation: counts the times that the queue was given up
+ * @accept_order: the place of the next REQ; of a child, its own
  * @accept_dead: no child may be added any more
  * @accept_entry: in the parent's @accept_queue
  *
@@ -269,10 +280,11 @@ struct sdp_sock {
 	struct list_head listen_ids;
 	struct list_head listen_entry;
 
-	spinlock_t accept_lock;	/* the five below */
+	spinlock_t accept_lock;	/* the six below */
 	struct list_head accept_queue;
 	u32 accept_pending;
 	u32 accept_generation;
+	u32 accept_order;
 	bool accept_dead;
 	struct list_head accept_entry;
 };
@@ -379,7 +391,7 @@ enum sdp_event {
  * @ref: one for its life, one per queued work, one for sdp_sock.channel
  * @sk: a reference; NULL until a child exists. Set once
  * @listener: of a half-open child, a reference; NULL afterwards
- * @accept_generation: @listener's, when the child was counted
+ * @place: in @listener's accept queue
  * @device: set once, before any verbs object exists
  * @device_entry: in @device->channels
  * @work: handles @events, alone for this channel; may sleep
@@ -431,7 +443,7 @@ struct sdp_channel {
 	struct kref ref;
 	struct sock *sk;
 	struct sock *listener;
-	u32 accept_generation;
+	struct sdp_place place;
 	struct sdp_device *device;
 	struct list_head device_entry;
 	struct work_struct work;
