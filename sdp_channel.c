@@ -20,7 +20,7 @@
 #define POLL_BUDGET	128	/* receives before others have their turn */
 #define DRAIN_BUDGET	1024
 
-/* ACK timeout 2^16 * 4.096 us, 7 retries; RNR NAK answered after 0.64 ms. */
+/* ACK timeout 2^16 * 4.096 us; RNR NAK answered after 0.64 ms. */
 #define QP_TIMEOUT	16
 #define QP_MIN_RNR	12
 
@@ -397,6 +397,7 @@ int sdp_channel_ready_qp(struct sdp_channel *ch)
 		return err;
 	attr.max_rd_atomic = ch->initiator_depth;
 	attr.timeout = QP_TIMEOUT;
+	attr.retry_cnt = min_t(u8, attr.retry_cnt, SDP_QP_RETRIES);
 	return ib_modify_qp(ch->qp, &attr, mask);
 }
 

@@ -26,7 +26,7 @@
 #define CM_REMOTE_RESPONSE	17
 #define CM_LOCAL_RESPONSE	20
 #define CM_RETRIES		15
-#define RETRY_COUNT		7
+#define RETRY_COUNT		SDP_QP_RETRIES
 #define RNR_RETRY_COUNT		7	/* for ever */
 #define RESOLVE_TIMEOUT		4000	/* ms */
 

@@ -51,6 +51,8 @@
 #define SDP_TX_LAZY		8192
 
 #define SDP_RDMA_DEPTH		4	/* responder resources, initiator depth */
+/* Repetitions of a packet without an ACK. 7 means for ever to soft-RoCE. */
+#define SDP_QP_RETRIES		6
 #define SDP_CLOSE_TIMEOUT	(60 * HZ)	/* 8.2, 8.3 */
 #define SDP_ABORT_TIMEOUT	(5 * HZ)	/* AbortConn without credit */
 #define SDP_RTU_TIMEOUT		(10 * HZ)	/* half-open children */
