@@ -35,10 +35,14 @@ fabric_ipoib() {
   wait_for ping -c 1 -W 1 $ib1
 }
 
+# The module goes first: without a subnet manager IPoIB would wait for answers when it leaves its groups. And opensm
+# without a port does not end by itself.
 fabric_down() {
   local pid
-  pid=$(pidof opensm) && { kill $pid; wait_for test ! -e "/proc/${pid%% *}"; }
-  ip netns del b 2>/dev/null
   timeout 60 rmmod ib_loop || { echo "rmmod ib_loop failed: $?"; return 1; }
   [ ! -e /sys/class/infiniband/ibl0 ] || { echo "ibl0 did not go"; return 1; }
+  ip netns del b 2>/dev/null
+  pid=$(pidof opensm) || return 0
+  kill -9 "$pid"
+  wait_for test ! -e "/proc/$pid"
 }
