@@ -20,8 +20,11 @@
 #define POLL_BUDGET	128	/* receives before others have their turn */
 #define DRAIN_BUDGET	1024
 
-/* ACK timeout 2^16 * 4.096 us; RNR NAK answered after 0.64 ms. */
-#define QP_TIMEOUT	16
+/*
+ * ACK timeout 2^18 * 4.096 us: with SDP_QP_RETRIES a connection lives through
+ * 7.5 s without a path, as when a switch fails over. RNR NAK: 0.64 ms.
+ */
+#define QP_TIMEOUT	18
 #define QP_MIN_RNR	12
 
 /**
