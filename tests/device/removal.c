@@ -228,7 +228,10 @@ static void expect_scene_over(struct scene *s)
 	if (s->writer.ret <= 0)
 		expect_device_error("send", s->writer.ret, s->writer.err);
 	finish_worker("connect", &s->connector);
-	expect_device_error("connect", s->connector.ret, s->connector.err);
+	/* The listener may have lost the device a moment before. */
+	if (s->connector.ret != -1 || s->connector.err != ECONNREFUSED)
+		expect_device_error("connect", s->connector.ret,
+				    s->connector.err);
 	finish_worker("poll", &s->poller);
 	if (s->poller.ret < 0 ||
 	    (s->poller.ret & (POLLERR | POLLHUP)) != (POLLERR | POLLHUP))
@@ -249,7 +252,7 @@ static void expect_scene_over(struct scene *s)
 	close(s->fin[1]);
 	expect_err_hup("connect, non-blocking", s->nb);
 	i = so_error(s->nb);
-	if (!device_errno(i))
+	if (!device_errno(i) && i != ECONNREFUSED)
 		fail("connect, non-blocking: SO_ERROR %d (%s)", i, strerror(i));
 	expect_err_hup("address unknown", s->unresolved);
 	expect_true(so_error(s->unresolved));
