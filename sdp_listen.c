@@ -328,7 +328,6 @@ static int start_child(struct sock *listener, const struct sdp_place *place,
 				       SDP_RDMA_DEPTH, attrs->max_qp_rd_atom);
 	ch->initiator_depth = min3((int)req->responder_resources,
 				   SDP_RDMA_DEPTH, attrs->max_qp_init_rd_atom);
-	ch->rnr_retry = req->rnr_retry_count;
 	sock_hold(listener);
 	ch->listener = listener;
 	ch->place = *place;

@@ -417,7 +417,6 @@ enum sdp_event {
  * @responder_resources: READs that the peer may have in process
  * @initiator_depth: READs that we may have in process
  * @path: of a child, to the peer
- * @rnr_retry: how often the peer's REQ lets us retry
  * @psn: of the peer's first packet, as REQ or REP say
  * @ack: the peer's HelloAck
  * @peer: what the peer's Hello or HelloAck said
@@ -470,7 +469,6 @@ struct sdp_channel {
 	struct sockaddr_storage src;
 	struct sockaddr_storage dst;
 	struct sa_path_rec *path;
-	u8 rnr_retry;
 	u32 psn;
 	struct sdp_hello_ack ack;
 	struct sdp_params peer;
